@@ -1,0 +1,8 @@
+"""The one error that is the user's to repair."""
+
+
+class InputError(ValueError):
+    """Bad input or bad usage: the message says what was expected, what came, where, and what to do.
+
+    The command line prints the message alone and exits with code 2; anything else is a defect (exit code 1).
+    """

@@ -1,0 +1,42 @@
+"""The one door to numba: decorators, the row block, and the number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numba
+from numba import njit, prange
+from threadpoolctl import threadpool_limits
+
+ROW_BLOCK = 512
+"""Rows summed together before anything is added across blocks; part of the result's last bits, so it is fixed."""
+
+kernel: Any = njit(cache=True)
+parallel_kernel: Any = njit(cache=True, parallel=True)
+
+__all__ = ["ROW_BLOCK", "kernel", "max_threads", "parallel_kernel", "prange", "threads"]
+
+
+def max_threads() -> int:
+    """Number of threads numba may use in this process."""
+    return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def threads(n_jobs: int | None) -> Iterator[int]:
+    """Run the block with ``n_jobs`` threads (``None`` or a negative number: all of them).
+
+    BLAS is held to one thread: its matrices are small here, and the rounding of a threaded product depends on the
+    number of threads.
+    """
+    most = max_threads()
+    wanted = most if n_jobs is None or n_jobs < 0 else max(1, min(int(n_jobs), most))
+    before = numba.get_num_threads()
+    numba.set_num_threads(wanted)
+    try:
+        with threadpool_limits(limits=1):
+            yield wanted
+    finally:
+        numba.set_num_threads(before)

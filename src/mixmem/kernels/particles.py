@@ -1,0 +1,74 @@
+"""Marginal likelihood of rows by particles: one cell after another, with the component of each cell drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixmem.kernels._numba import kernel, parallel_kernel, prange
+
+
+@kernel
+def _mixed(state):
+    """Next state and output of the splitmix64 generator; a stream for every row costs no memory and no order."""
+    state = state + np.uint64(0x9E3779B97F4A7C15)
+    z = state
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state, z ^ (z >> np.uint64(31))
+
+
+@parallel_kernel
+def marginal_likelihood(codes, offsets, theta, alpha, n_particles, seed, out):
+    """log p(row) with the memberships integrated out, by a particle filter over the row's cells; fills out (n,).
+
+    codes (n, p), theta (rows, k) positive, alpha (k,). A particle holds the number of cells each component explains so
+    far, n_h. Cell j adds log of the particles' mean of sum_h theta_jh (alpha_h + n_h) / (alpha0 + cells so far); each
+    particle then draws the cell's component, and all are resampled (systematically) when their weights grow uneven.
+    The mean of exp(out) is the likelihood, exactly. Row i draws from its own stream, seeded by (seed, i).
+    """
+    n, p = codes.shape
+    k = alpha.shape[0]
+    alpha0 = alpha.sum()
+    for i in prange(n):
+        state = np.uint64(seed) + np.uint64(i + 1) * np.uint64(0xD1342543DE82EF95)
+        state, _ = _mixed(state)
+        counts = np.zeros((n_particles, k))
+        spare = np.zeros((n_particles, k))
+        logs = np.zeros(n_particles)
+        chance = np.empty(k)
+        total = 0.0
+        for j in range(p):
+            row = offsets[j] + codes[i, j]
+            for r in range(n_particles):
+                mass = 0.0
+                for h in range(k):
+                    mass += theta[row, h] * (alpha[h] + counts[r, h])
+                    chance[h] = mass
+                logs[r] += np.log(mass / (alpha0 + j))
+                state, bits = _mixed(state)
+                target = mass * (np.float64(bits >> np.uint64(11)) * (1.0 / 9007199254740992.0))
+                h = 0
+                while h < k - 1 and chance[h] <= target:
+                    h += 1
+                counts[r, h] += 1.0
+            top = logs.max()
+            weight, square = 0.0, 0.0
+            for r in range(n_particles):
+                share = np.exp(logs[r] - top)
+                weight += share
+                square += share * share
+            if weight * weight < 0.5 * n_particles * square or j == p - 1:
+                total += top + np.log(weight / n_particles)
+                state, bits = _mixed(state)
+                position = np.float64(bits >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+                reached = 0.0
+                source = -1
+                for r in range(n_particles):
+                    while reached <= (position + r) / n_particles * weight and source < n_particles - 1:
+                        source += 1
+                        reached += np.exp(logs[source] - top)
+                    for h in range(k):
+                        spare[r, h] = counts[source, h]
+                counts, spare = spare, counts
+                logs[:] = 0.0
+        out[i] = total

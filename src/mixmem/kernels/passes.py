@@ -1,0 +1,91 @@
+"""The sweep's pass over the rows: features gathered from theta, sums scattered back to its rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixmem.kernels._numba import ROW_BLOCK, kernel, parallel_kernel, prange
+
+_TILE = 128  # variables handled together, so that their rows of the table stay in the first-level cache
+
+
+@kernel
+def _gather(codes, starts, members, table, first, last, out):
+    """Add to out (last - first, q), for every row, the rows of the table that its cells select."""
+    width = table.shape[1]
+    for t0 in range(0, members.shape[0], _TILE):
+        t1 = min(members.shape[0], t0 + _TILE)
+        for i in range(first, last):
+            for t in range(t0, t1):
+                row = starts[t] + codes[i, members[t]]
+                for h in range(width):
+                    out[i - first, h] += table[row, h]
+
+
+@kernel
+def _scatter(codes, starts, members, values, first, last, out):
+    """Add the row's values (last - first, q) to the rows of out (table rows, q) that its cells select."""
+    width = values.shape[1]
+    for t0 in range(0, members.shape[0], _TILE):
+        t1 = min(members.shape[0], t0 + _TILE)
+        for i in range(first, last):
+            for t in range(t0, t1):
+                row = starts[t] + codes[i, members[t]]
+                for h in range(width):
+                    out[row, h] += values[i - first, h]
+
+
+@parallel_kernel
+def add_features(codes, starts, members, table, totals):
+    """totals[i] += sum over members j of table[starts_j + codes[i, j]], in place.
+
+    codes (n, p); members (m,) variables; starts (m,) the table row at which each member's levels start;
+    table (rows, q); totals (n, q). NumPy: ``totals += table[starts + codes[:, members]].sum(axis=1)``.
+    """
+    n = codes.shape[0]
+    for block in prange((n + ROW_BLOCK - 1) // ROW_BLOCK):
+        first, last = block * ROW_BLOCK, min(n, block * ROW_BLOCK + ROW_BLOCK)
+        _gather(codes, starts, members, table, first, last, totals[first:last])
+
+
+@parallel_kernel
+def scatter_sums(codes, starts, members, values, first_block, partials):
+    """Block sums of b_ij values_i' for every member j: partials[b] (rows, q) is filled for row block first_block + b.
+
+    values (n, q). NumPy, a block: ``np.add.at(partial, starts + codes[rows][:, members], values[rows, None])``.
+    """
+    n = codes.shape[0]
+    for b in prange(partials.shape[0]):
+        first = (first_block + b) * ROW_BLOCK
+        last = min(n, first + ROW_BLOCK)
+        partials[b] = 0.0
+        _scatter(codes, starts, members, values[first:last], first, last, partials[b])
+
+
+@parallel_kernel
+def pair_sums(codes, starts, members, table, totals, slope, k, first_block, partials, squares):
+    """The sums over rows from which the step for the group ``members`` takes its Z, a row block at a time.
+
+    totals (n, 2w) holds every variable's features (U | Y) and table (rows, 2w) the members' own, both padded to an even
+    width w >= k; the members' part is taken off, so that u and y are sums over the other variables. With
+    g = u * u - slope * u + y, partials[b] (rows, w) receives sum_i b_ij g_i' over row block first_block + b and
+    squares[b] (w,) the sum of u * u. NumPy: ``rest = totals - table[starts + codes[:, members]].sum(1)``, then
+    ``g = rest[:, :w] ** 2 - slope * rest[:, :w] + rest[:, w:]``.
+    """
+    n = codes.shape[0]
+    width = partials.shape[2]
+    for b in prange(partials.shape[0]):
+        first = (first_block + b) * ROW_BLOCK
+        last = min(n, first + ROW_BLOCK)
+        own = np.zeros((last - first, 2 * width))
+        _gather(codes, starts, members, table, first, last, own)
+        g = np.zeros((last - first, width))
+        squares[b] = 0.0
+        for i in range(last - first):
+            for h in range(k):
+                u = totals[first + i, h] - own[i, h]
+                y = totals[first + i, width + h] - own[i, width + h]
+                squares[b, h] += u * u
+                g[i, h] = u * u - slope[h] * u + y
+        partials[b] = 0.0
+        _scatter(codes, starts, members, g, first, last, partials[b])

@@ -1,0 +1,272 @@
+"""GDLM: the estimator that tells the story; the stages do the work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mixmem.encode import Encoded, encode
+from mixmem.errors import InputError
+from mixmem.estimate import Settings, estimate
+from mixmem.kernels import threads
+from mixmem.memberships import RowFit, fit_rows
+from mixmem.moments import Array, first_moments, third_moments
+from mixmem.parameters import check_parameters, seed_sequence
+from mixmem.plan import make_plan
+from mixmem.progress import LineProgress, Progress, current
+from mixmem.report import fit_report
+from mixmem.schema import KINDS, Schema
+from mixmem.select import choose_alpha0, row_likelihood
+from mixmem.simulate import draw_table
+from mixmem.store import load_model, save_model
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LONG_ROW = 300
+"""Variables from which a row's likelihood is taken by Laplace's method: particles cost more there, and it errs less."""
+
+
+class GDLM(TransformerMixin, BaseEstimator):
+    """Generalized Dirichlet latent variable model, learned by the method of moments (PTPQP).
+
+    Row i has memberships x_i ~ Dirichlet(alpha) in k components; its cell in variable j has level c with probability
+    sum_h theta_jch x_ih.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of components k.
+    alpha0 : "auto" or float
+        Sum of alpha: small where a row belongs to few components, large where all rows are alike mixtures. "auto" takes
+        the value under which the rows are most likely.
+    variables : dict or None
+        Kinds of columns, where they are to be declared: {"age": "ordinal"}.
+    anchors : "auto" or three lists of names
+        Variables of the first block (pi^u, pi^v, pi^w), disjoint.
+    n_partitions : "auto" or int
+        A number runs the paper's partitioned factorization with that many blocks; "auto" takes all variables from the
+        anchors in one pass.
+    sweeps : "auto" or int
+        Alternating passes over the full tensor, never formed; 0 for none, as in the paper.
+    solver : str
+        How blocks are factorized: "pqp", "wnmf" or "lee_seung".
+    matching : str
+        How blocks are matched: "procrustes" or "angle".
+    refine : None or "auto"
+        Refinement after the moments; there is none yet.
+    n_restarts : int
+        Random starts of the anchor block, of which the best is kept.
+    random_state : None, int or numpy random generator
+        The result is the same to the last bit for the same integer, at any number of threads.
+    n_jobs : None or int
+        Threads; None for all cores.
+    verbose : bool
+        Say on standard error what is done and how long it took.
+
+    Attributes
+    ----------
+    theta_ : DataFrame
+        variable, level, statistic, component_1..component_k; the paper's theta_j stacked.
+    alpha_, alpha0_ : (k,) array and its sum.
+    schema_ : Schema
+        Variables and levels.
+    report_ : dict
+        Plan, blocks, share of negative moments, matching guarantees, sweeps, timings.
+
+    Examples
+    --------
+    >>> from mixmem import GDLM, simulate_gdlm
+    >>> table = simulate_gdlm(500, 12, 2, random_state=0).frame
+    >>> model = GDLM(2, alpha0=0.2, random_state=0).fit(table)
+    >>> model.transform(table).shape
+    (500, 2)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 5,
+        *,
+        alpha0: str | float = "auto",
+        variables: Mapping[str, str] | None = None,
+        anchors: str | Sequence[Sequence[str]] = "auto",
+        n_partitions: str | int = "auto",
+        sweeps: str | int = "auto",
+        solver: str = "pqp",
+        matching: str = "procrustes",
+        refine: str | None = "auto",
+        n_restarts: int = 10,
+        random_state: int | np.random.Generator | None = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ):
+        self.n_components = n_components
+        self.alpha0 = alpha0
+        self.variables = variables
+        self.anchors = anchors
+        self.n_partitions = n_partitions
+        self.sweeps = sweeps
+        self.solver = solver
+        self.matching = matching
+        self.refine = refine
+        self.n_restarts = n_restarts
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: None = None) -> GDLM:
+        """Learn theta and alpha from a table: a frame, an array, or the path of a file."""
+        check_parameters(self.get_params(deep=False))
+        seed = seed_sequence(self.random_state)
+        settings = Settings(
+            n_components=int(self.n_components),
+            solver=self.solver,
+            matching=self.matching,
+            n_sweeps=None if self.sweeps == "auto" else int(self.sweeps),
+            n_restarts=int(self.n_restarts),
+        )
+        progress = self._progress()
+        with threads(self.n_jobs):
+            with progress.stage("read"):
+                table = _encoded(X, self.variables)
+            with progress.stage("moments"):
+                first = first_moments(table.codes, table.schema)
+                rng = np.random.default_rng(seed)
+                plan = make_plan(
+                    table.codes, table.schema, settings.n_components,
+                    anchors=self.anchors, n_partitions=self.n_partitions, rng=rng,
+                )  # fmt: skip
+                block = third_moments(table.codes, table.schema, [plan.anchors])[0]
+            chosen = None
+            if self.alpha0 == "auto":
+                chosen = choose_alpha0(table.codes, table.schema, settings, seed=seed, progress=progress)
+            alpha0 = float(self.alpha0) if chosen is None else chosen.value
+            found = estimate(table.codes, plan, first, block, alpha0, settings, seed=seed, progress=progress)
+        order = np.argsort(-found.concentration.alpha, kind="stable")
+        self._set(table.schema, found.theta[:, order], found.concentration.alpha[order])
+        self.report_ = fit_report(plan, found, chosen, n_rows=table.codes.shape[0], seed=seed, seconds=progress.seconds)
+        self.n_features_in_ = table.schema.n_variables
+        names = getattr(X, "columns", None)
+        if names is not None and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Memberships (n, k) of rows, which sum to one: the mode of the posterior in softmax coordinates."""
+        return self.fit_rows(X).memberships
+
+    def fit_rows(self, X: Any) -> RowFit:
+        """Memberships together with each row's likelihood and how well Newton's method ended."""
+        table = self._encoded(X)
+        with threads(self.n_jobs):
+            return fit_rows(table.codes, self.schema_, self._theta, self.alpha_, progress=self._progress())
+
+    def score_samples(self, X: Any) -> Array:
+        """Log-likelihood of every row (n,), memberships integrated out under Dirichlet(alpha)."""
+        table = self._encoded(X)
+        with threads(self.n_jobs):
+            if self.schema_.n_variables > LONG_ROW:
+                return fit_rows(table.codes, self.schema_, self._theta, self.alpha_).marginal
+            return row_likelihood(table.codes, self.schema_, self._theta, self.alpha_)
+
+    def score(self, X: Any, y: None = None) -> float:
+        """Mean log-likelihood of a row."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1, *, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
+        """Draw new rows from the fitted model, with the columns and levels of the table it was fitted to."""
+        check_is_fitted(self)
+        if n_samples < 1:
+            raise InputError(f"n_samples must be an integer of at least 1; got {n_samples!r}")
+        return draw_table(self.schema_, self._theta, self.alpha_, n_samples, np.random.default_rng(random_state))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file, atomically; ``mixmem.load`` reads it. Neither uses pickle."""
+        check_is_fitted(self)
+        parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
+        header = {"schema": self.schema_.to_dict(), "parameters": parameters, "report": self.report_}
+        save_model(path, {"theta": self._theta, "alpha": self.alpha_}, header)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """component_1..component_k, the columns of :meth:`transform`."""
+        check_is_fitted(self)
+        return np.array([f"component_{h + 1}" for h in range(len(self.alpha_))], dtype=object)
+
+    def _set(self, schema: Schema, theta: Array, alpha: Array) -> None:
+        self.schema_ = schema
+        self._theta = np.ascontiguousarray(theta)
+        self.theta_ = schema.theta_frame(theta)
+        self.alpha_ = alpha
+        self.alpha0_ = float(alpha.sum())
+
+    def _encoded(self, X: Any) -> Encoded:
+        check_is_fitted(self)
+        return encode(X, self.schema_)
+
+    def _progress(self) -> Progress:
+        return LineProgress() if self.verbose else current()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.target_tags.required = False
+        return tags
+
+
+def load(path: str | Path) -> GDLM:
+    """Read a model that :meth:`GDLM.save` wrote.
+
+    >>> import tempfile, os
+    >>> from mixmem import GDLM, load, simulate_gdlm
+    >>> model = GDLM(2, alpha0=0.2, random_state=0).fit(simulate_gdlm(200, 9, 2, random_state=0).frame)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "m.mixmem"))
+    ...     again = load(os.path.join(folder, "m.mixmem"))
+    >>> bool((again.alpha_ == model.alpha_).all())
+    True
+    """
+    arrays, header = load_model(path)
+    try:
+        schema = Schema.from_dict(header["schema"])
+        theta, alpha = arrays["theta"], arrays["alpha"]
+        if theta.shape != (schema.n_rows, len(alpha)):
+            raise KeyError(f"theta of shape {(schema.n_rows, len(alpha))}")
+        model = GDLM(**header["parameters"])
+        model.report_ = header["report"]
+    except (KeyError, TypeError) as error:
+        raise InputError(
+            f"{path} is a mixmem file but lacks a part of a model ({error}); fit and save it again"
+        ) from None
+    model._set(schema, theta, alpha)
+    model.n_features_in_ = schema.n_variables
+    return model
+
+
+def _encoded(X: Any, kinds: Mapping[str, str] | None) -> Encoded:
+    """Encode, after checking the declared kinds against the names there are."""
+    table = X if isinstance(X, Encoded) else encode(X)
+    for name, kind in (kinds or {}).items():
+        table.schema.index([name])
+        if kind not in KINDS:
+            raise InputError(f"column {name!r} is declared {kind!r}; expected one of {', '.join(KINDS)}")
+    return table
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON can hold it; a random generator has no value to keep."""
+    if isinstance(value, (np.random.Generator, np.random.RandomState)):
+        return None
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    return [list(group) for group in value] if isinstance(value, (list, tuple)) else value

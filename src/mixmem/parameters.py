@@ -1,0 +1,84 @@
+"""What the estimator's parameters may be: declared here, checked in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixmem.errors import InputError
+from mixmem.match import METHODS
+from mixmem.solvers import SOLVERS
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a parameter may be, in words and as a test."""
+
+    words: str
+    test: Callable[[Any], bool]
+
+
+def _integer(least: int) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, (int, np.integer)) and type(value) is not bool and int(value) >= least
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and type(value) is not bool and 0.0 < float(value) < float("inf")
+
+
+def _auto_or(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value == "auto" if isinstance(value, str) else test(value)
+
+
+PARAMETERS: dict[str, Allowed] = {
+    "n_components": Allowed("an integer of at least 1", _integer(1)),
+    "alpha0": Allowed("'auto' or a positive number", _auto_or(_positive)),
+    "variables": Allowed(
+        "None or a dictionary from column name to kind", lambda value: value is None or isinstance(value, Mapping)
+    ),
+    "anchors": Allowed(
+        "'auto' or three lists of variable names", _auto_or(lambda value: isinstance(value, (list, tuple)))
+    ),
+    "n_partitions": Allowed("'auto' or an integer of at least 1", _auto_or(_integer(1))),
+    "sweeps": Allowed("'auto' or an integer of at least 0", _auto_or(_integer(0))),
+    "solver": Allowed(
+        f"one of {', '.join(map(repr, SOLVERS))}", lambda value: isinstance(value, str) and value in SOLVERS
+    ),
+    "matching": Allowed(
+        f"one of {', '.join(map(repr, METHODS))}", lambda value: isinstance(value, str) and value in METHODS
+    ),
+    "refine": Allowed(
+        "None or 'auto' (which is None: this version has no refinement yet)", lambda value: value in (None, "auto")
+    ),
+    "n_restarts": Allowed("an integer of at least 1", _integer(1)),
+    "random_state": Allowed(
+        "None, an integer of at least 0, or a numpy random generator",
+        lambda value: (
+            value is None or _integer(0)(value) or isinstance(value, (np.random.Generator, np.random.RandomState))
+        ),
+    ),
+    "n_jobs": Allowed(
+        "None (all cores), -1 (all cores) or an integer of at least 1",
+        lambda value: value is None or value == -1 or _integer(1)(value),
+    ),
+    "verbose": Allowed("True or False", lambda value: isinstance(value, (bool, np.bool_, int))),
+}
+
+
+def check_parameters(values: Mapping[str, Any]) -> None:
+    """Refuse the first parameter that is not what it may be."""
+    for name, value in values.items():
+        if not PARAMETERS[name].test(value):
+            raise InputError(f"{name} must be {PARAMETERS[name].words}; got {value!r}")
+
+
+def seed_sequence(random_state: int | np.random.Generator | np.random.RandomState | None) -> np.random.SeedSequence:
+    """One seed at the door; everything random is spawned from it."""
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(int(random_state.integers(2**63)))
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.SeedSequence(int(random_state.randint(2**31 - 1)))
+    return np.random.SeedSequence(random_state)

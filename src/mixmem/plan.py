@@ -1,0 +1,215 @@
+"""Which variables are anchors and how the rest is split (paper, section 4.1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixmem.errors import InputError
+from mixmem.kernels.passes import add_features
+from mixmem.moments import Array, Modes, cross_sums, mode_rows
+from mixmem.schema import Schema
+
+SKETCH_ROWS = 20_000
+"""Rows that suffice to rank variables by how much they say about the memberships."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Three disjoint sets of anchor variables and, for the paper's way, the partitions of the other variables.
+
+    ``anchors`` and each of ``partitions`` hold one index array a mode; ``block(r)`` is partition r with the anchors in
+    front of every mode. Without partitions, the variables outside the anchors come from one pass (``rest``).
+    """
+
+    schema: Schema
+    anchors: Modes
+    partitions: tuple[Modes, ...]
+
+    @property
+    def rest(self) -> NDArray[np.int64]:
+        """Variables that are not anchors."""
+        return np.setdiff1d(np.arange(self.schema.n_variables), np.concatenate(self.anchors))
+
+    def block(self, r: int) -> Modes:
+        """Variables of the three modes of partition r: anchors first."""
+        u, v, w = (np.concatenate([a, b]) for a, b in zip(self.anchors, self.partitions[r], strict=True))
+        return u, v, w
+
+    def __str__(self) -> str:
+        names = np.asarray(self.schema.names, dtype=object)
+        lines = [f"plan for {self.schema.n_variables} variables ({self.schema.n_rows} rows of theta)"]
+        for label, mode in zip("uvw", self.anchors, strict=True):
+            shown = ", ".join(map(str, names[mode[:6]])) + (", …" if len(mode) > 6 else "")
+            rows = int(self.schema.n_levels[mode].sum())
+            lines.append(f"  anchors {label}: {len(mode)} variables, {rows} rows: {shown}")
+        if self.partitions:
+            sizes = [sum(len(mode) for mode in part) for part in self.partitions]
+            shapes = [tuple(int(self.schema.n_levels[mode].sum()) for mode in self.block(r)) for r in range(len(sizes))]
+            largest = " x ".join(map(str, max(shapes, key=math.prod)))
+            lines.append(
+                f"  {len(sizes)} partitions of {min(sizes)} to {max(sizes)} further variables; largest block {largest}"
+            )
+        else:
+            lines.append(f"  {len(self.rest)} further variables, by one pass from the anchors")
+        return "\n".join(lines)
+
+
+def capacity(schema: Schema, mode: NDArray[np.int64]) -> int:
+    """Largest column rank theta of these variables can have: their rows sum to one, so d_j - 1 each, plus 1."""
+    return int(1 + (schema.n_levels[mode] - 1).sum())
+
+
+def carries(schema: Schema, modes: Modes, k: int) -> bool:
+    """Whether a block of these modes can identify k components (Kruskal: the ranks sum to at least 2k + 2)."""
+    return k == 1 or sum(min(k, capacity(schema, mode)) for mode in modes) >= 2 * k + 2
+
+
+def make_plan(
+    codes: NDArray[np.unsignedinteger],
+    schema: Schema,
+    n_components: int,
+    *,
+    anchors: str | Sequence[Sequence[str]] = "auto",
+    n_partitions: str | int = "auto",
+    rng: np.random.Generator,
+) -> Plan:
+    """Choose anchors from the data (or take them by name) and split the other variables at random.
+
+    Anchors found are those whose levels vary most with the rest of the table, taken greedily so that each mode spans
+    as many directions as it can: full column rank, columns far apart in angle.
+    """
+    k = n_components
+    everything = np.arange(schema.n_variables)
+    if isinstance(anchors, str):
+        # the paper's way keeps its blocks small; the default way forms one block only and can afford a better one
+        rows = max(4 * k, 48) if n_partitions == "auto" else max(2 * k, 16)
+        size = int(np.ceil(rows / schema.n_levels.mean()))
+        if schema.n_variables <= 3 * size + (size if n_partitions == "auto" else 0):
+            modes = _deal(schema, rng.permutation(everything))
+        else:
+            modes = _informative(codes, schema, k, size, rng)
+            if not carries(schema, modes, k):
+                modes = _deal(schema, rng.permutation(everything))
+        advice = "fewer components or more variables"
+    else:
+        modes = _named(schema, anchors)
+        advice = "fewer components or more anchors"
+    if not carries(schema, modes, k):
+        ranks = ", ".join(str(capacity(schema, mode)) for mode in modes)
+        raise InputError(
+            f"n_components={k} is more than the anchors can carry: their three groups have rank at most {ranks}, and "
+            f"{k} components need ranks that sum to {2 * k + 2} with at most {k} counted each; use {advice}"
+        )
+    partitions: tuple[Modes, ...] = ()
+    rest = np.setdiff1d(everything, np.concatenate(modes))
+    if n_partitions != "auto" and len(rest):
+        parts = np.array_split(rng.permutation(rest), min(int(n_partitions), len(rest)))
+        partitions = tuple(_thirds(np.sort(part), turn) for turn, part in enumerate(parts))
+    return Plan(schema, modes, partitions)
+
+
+def _thirds(variables: NDArray[np.int64], turn: int) -> Modes:
+    """Split evenly in three; the mode that gets the odd variable takes turns."""
+    parts = [variables[(m + turn) % 3 :: 3] for m in range(3)]
+    return parts[0], parts[1], parts[2]
+
+
+def _deal(schema: Schema, order: NDArray[np.int64]) -> Modes:
+    """Deal variables to three modes, those with most levels first, each to the mode of least rank so far."""
+    order = order[np.argsort(-schema.n_levels[order], kind="stable")]
+    hands: list[list[int]] = [[], [], []]
+    ranks = [1, 1, 1]
+    for j in order:
+        least = int(np.argmin(ranks))
+        hands[least].append(int(j))
+        ranks[least] += int(schema.n_levels[j]) - 1
+    u, v, w = (np.sort(np.asarray(hand, dtype=np.int64)) for hand in hands)
+    return u, v, w
+
+
+def _named(schema: Schema, anchors: Sequence[Sequence[str]]) -> Modes:
+    if len(anchors) != 3 or any(isinstance(group, str) or len(group) == 0 for group in anchors):
+        raise InputError(f"anchors must be 'auto' or three non-empty lists of variable names; got {anchors!r}")
+    u, v, w = (np.sort(schema.index(list(group))) for group in anchors)
+    together = np.concatenate([u, v, w])
+    repeated = together[np.bincount(together)[together] > 1]
+    if len(repeated):
+        raise InputError(
+            f"anchors must not share variables, and {schema.names[repeated[0]]!r} is named more than once; "
+            "keep it in one of the three lists"
+        )
+    return u, v, w
+
+
+def _informative(
+    codes: NDArray[np.unsignedinteger],
+    schema: Schema,
+    k: int,
+    size: int,
+    rng: np.random.Generator,
+) -> Modes:
+    """Three sets of ``size`` variables whose covariance with a random sketch of the others is large and varied.
+
+    The sketch of row i is a random combination of its cells; a variable is compared with the half of the table it is
+    not in, since a variable's covariance with itself says nothing about memberships.
+    """
+    p = schema.n_variables
+    rows = spread_rows(codes, SKETCH_ROWS)
+    width = 2 * k + 8
+    directions = rng.standard_normal((schema.n_rows, width))
+    halves = np.array_split(rng.permutation(p), 2)
+    covariance = np.empty((schema.n_rows, width))
+    for mine, other in ((halves[0], halves[1]), (halves[1], halves[0])):
+        sketch = _sketch(rows, schema, other, directions)
+        mine_rows = mode_rows(schema, mine)
+        sums = cross_sums(rows, schema, mine, sketch - sketch.mean(axis=0))
+        covariance[mine_rows] = sums / len(rows)
+    strength = np.add.reduceat((covariance**2).sum(axis=1), schema.offsets[:-1])
+    candidates = np.argsort(-strength, kind="stable")[: min(p, 12 * size)]
+    return _spread(schema, covariance, candidates, max(1, k - 1), size)
+
+
+def spread_rows(codes: NDArray[np.unsignedinteger], most: int) -> NDArray[np.unsignedinteger]:
+    """At most that many rows, evenly spread over the table: files are often sorted."""
+    n = codes.shape[0]
+    return codes if n <= most else np.ascontiguousarray(codes[np.arange(most) * n // most])
+
+
+def _sketch(
+    rows: NDArray[np.unsignedinteger], schema: Schema, variables: NDArray[np.int64], directions: Array
+) -> Array:
+    out = np.zeros((len(rows), directions.shape[1]))
+    add_features(rows, schema.offsets[variables], variables, directions, out)
+    return out
+
+
+def _spread(schema: Schema, covariance: Array, candidates: NDArray[np.int64], rank: int, size: int) -> Modes:
+    """Fill three modes in turn, each time with the candidate that adds most to what the mode spans so far.
+
+    A mode's span has at most ``rank`` directions (covariances of k components span k - 1); once it is full the mode
+    starts over, so that every direction is carried by several variables.
+    """
+    sizes = schema.n_levels[candidates]
+    starts = np.cumsum(sizes) - sizes
+    original = covariance[mode_rows(schema, candidates)]
+    residuals = [original.copy() for _ in range(3)]
+    taken = np.zeros(len(candidates), dtype=bool)
+    modes: list[list[int]] = [[], [], []]
+    for turn in range(3 * size):
+        m = turn % 3
+        if len(modes[m]) and len(modes[m]) % rank == 0:
+            residuals[m] = original.copy()
+        added = np.add.reduceat((residuals[m] ** 2).sum(axis=1), starts)
+        best = int(np.argmax(np.where(taken, -1.0, added)))
+        taken[best] = True
+        modes[m].append(int(candidates[best]))
+        own = residuals[m][starts[best] : starts[best] + sizes[best]]
+        leading = np.linalg.svd(own, full_matrices=False)[2][0]
+        residuals[m] -= np.outer(residuals[m] @ leading, leading)
+    u, v, w = (np.sort(np.asarray(mode, dtype=np.int64)) for mode in modes)
+    return u, v, w

@@ -1,0 +1,243 @@
+"""Files -> `Table`: delimited text, parquet, feather, npz."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixmem.errors import InputError
+from mixmem.read.tables import Table, from_array, from_polars
+from mixmem.schema import refuse_duplicates
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MISSING_TEXTS = ["", "NA", "N/A", "NaN", "nan", "NULL", "null"]
+"""Texts of a delimited file that mean a missing cell."""
+
+INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+"""An integer that loses nothing when it is read as one: no leading zeros, and it fits 64 bits."""
+
+SAMPLED_ROWS = 1_000
+
+
+def read_file(source: str | PathLike[str]) -> Table:
+    """The table in a file, whose kind is told by its suffix; "-" is CSV on standard input."""
+    if fspath(source) == "-":
+        return _delimited(sys.stdin.buffer.read(), "standard input", ",")
+    path = Path(source)
+    reader = _reader(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; expected a file: name one of the files in it")
+    if not path.exists():
+        raise InputError(f"{path} does not exist; check the name and the folder")
+    try:
+        return reader(path)
+    except PermissionError as error:
+        raise InputError(f"{path} cannot be read (permission denied); check its permissions") from error
+
+
+def _reader(path: Path) -> Callable[[Path], Table]:
+    name = path.name.lower()
+    for suffix, reader in READERS.items():
+        if name.endswith(suffix):
+            return reader
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; expected a file: name one of the files in it")
+    raise InputError(
+        f"{path} has the suffix {path.suffix!r}, which says nothing about its contents; expected one of "
+        f"{' '.join(READERS)}: rename or convert the file"
+    )
+
+
+def _delimited_file(path: Path, separator: str) -> Table:
+    raw = path.read_bytes()
+    if path.suffix.lower() == ".gz":
+        try:
+            raw = gzip.decompress(raw)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(
+                f"{path} is not a whole gzip file ({error}); compress it again or drop the .gz from its name"
+            ) from error
+    return _delimited(raw, str(path), separator)
+
+
+def _csv(path: Path) -> Table:
+    return _delimited_file(path, ",")
+
+
+def _tsv(path: Path) -> Table:
+    return _delimited_file(path, "\t")
+
+
+def _delimited(raw: bytes, where: str, separator: str) -> Table:
+    raw = raw.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n")
+    _check_text(raw, where)
+    names = _header(raw, where, separator)
+    frame = _parse(raw, where, separator)
+    if frame.height and frame[:, -1].has_nulls():
+        # polars fills short lines with nulls; a ragged file should not pass for one with missing cells.
+        _refuse_ragged(raw, where, separator)
+    row_ids = None
+    if names[0] == "":  # R writes its row names under an empty header
+        row_ids, frame, names = frame[:, 0].to_numpy(), frame[:, 1:], names[1:]
+    frame.columns = names
+    table = from_polars(frame, untyped=True)
+    return Table(table.names, table.columns, table.n_rows, row_ids)
+
+
+def _check_text(raw: bytes, where: str) -> None:
+    if not raw.strip():
+        raise InputError(f"{where} is empty; expected a header line and rows (0 sample(s) found)")
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{where} is encoded in UTF-16; expected UTF-8: save it as UTF-8")
+    if b"\0" in raw:
+        raise InputError(
+            f"{where} holds NUL bytes, so it is not delimited text; expected UTF-8 text: check what the file is"
+        )
+    if raw.isascii():
+        return
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{where}, line {line}: byte 0x{raw[error.start]:02x} is not UTF-8; expected UTF-8 text: save it as UTF-8"
+        ) from error
+
+
+def _header(raw: bytes, where: str, separator: str) -> list[str]:
+    # polars renames columns of one name without a word, so the names are read here.
+    names: list[str] = next(_records(raw, separator), [])
+    for position, name in enumerate(names, start=1):
+        if name == "" and position > 1:
+            raise InputError(f"{where}: column {position} has no name in the header; give it one")
+    refuse_duplicates(names)
+    return names
+
+
+def _parse(raw: bytes, where: str, separator: str) -> pl.DataFrame:
+    """Columns of integers as Int64, all others as texts.
+
+    A sample decides which are which, by a stricter rule than polars has: "01" stays a text. A later text in a
+    column of integers brings everything back to texts; the encoder then sees what the column as a whole is.
+    """
+    import polars as pl
+
+    def read(**how: object) -> pl.DataFrame:
+        return pl.read_csv(
+            io.BytesIO(raw),
+            separator=separator,
+            infer_schema=False,
+            null_values=MISSING_TEXTS,
+            **how,  # type: ignore[arg-type]
+        )
+
+    try:
+        sample = read(n_rows=SAMPLED_ROWS)
+        integers = [s.name for s in sample.get_columns() if _all_integers(s)]
+        if sample.height < SAMPLED_ROWS:
+            return sample.with_columns(pl.col(integers).cast(pl.Int64)) if integers else sample
+        try:
+            return read(schema_overrides=dict.fromkeys(integers, pl.Int64))
+        except pl.exceptions.PolarsError:
+            return read()
+    except pl.exceptions.PolarsError as error:
+        _refuse_ragged(raw, where, separator)
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"{where} is not well-formed delimited text ({reason}); check its quotes") from error
+
+
+def _all_integers(sample: pl.Series) -> bool:
+    # Few values are distinct, so looking at those alone keeps wide tables fast.
+    return all(text is None or INTEGER.fullmatch(text) for text in sample.unique().to_list())
+
+
+def _records(raw: bytes, separator: str) -> Any:
+    return csv.reader(io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8", newline=""), delimiter=separator)
+
+
+def _refuse_ragged(raw: bytes, where: str, separator: str) -> None:
+    """Name the first line whose number of fields differs from the header's, if there is one."""
+    records = _records(raw, separator)
+    try:
+        width = len(next(records))
+        for fields in records:
+            if len(fields) != width:
+                raise InputError(
+                    f"{where}, line {records.line_num}: found {len(fields)} field(s), expected {width} as "
+                    "in the "
+                    "header; repair the line or quote the separators in it"
+                )
+    except csv.Error as error:
+        raise InputError(f"{where}, line {records.line_num}: {error}; repair the line") from error
+
+
+def _parquet(path: Path) -> Table:
+    import polars as pl
+
+    try:
+        return from_polars(pl.read_parquet(path))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _not_what_it_says(path, "parquet", error) from error
+
+
+def _arrow(path: Path) -> Table:
+    import polars as pl
+
+    try:
+        try:
+            return from_polars(pl.read_ipc(path))
+        except pl.exceptions.PolarsError:
+            return from_polars(pl.read_ipc_stream(path))  # .arrow names both forms of the format
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _not_what_it_says(path, "feather/arrow", error) from error
+
+
+def _npz(path: Path) -> Table:
+    if not zipfile.is_zipfile(path):
+        raise InputError(f"{path} is not an npz file, whatever its name says; write it with numpy.savez")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if "data" in archive.files:
+                columns = archive["columns"].tolist() if "columns" in archive.files else None
+                return from_array(archive["data"], columns)
+            if len(archive.files) == 1:
+                return from_array(archive[archive.files[0]])
+            raise InputError(
+                f"{path} holds the arrays {', '.join(archive.files) or '(none)'}; expected one array, or "
+                "'data' "
+                "and optionally 'columns'"
+            )
+    except InputError:
+        raise
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise _not_what_it_says(path, "npz (without pickled objects)", error) from error
+
+
+def _not_what_it_says(path: Path, kind: str, error: Exception) -> InputError:
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return InputError(f"{path} cannot be read as {kind} ({reason}); check what the file is, or write it again")
+
+
+READERS: dict[str, Callable[[Path], Table]] = {
+    ".csv": _csv,
+    ".csv.gz": _csv,
+    ".tsv": _tsv,
+    ".tsv.gz": _tsv,
+    ".parquet": _parquet,
+    ".feather": _arrow,
+    ".arrow": _arrow,
+    ".npz": _npz,
+}

@@ -1,0 +1,116 @@
+"""Choosing alpha0: how mixed the rows are, from the likelihood of the moment estimate.
+
+Second moments hold nothing about alpha0 and third moments only a little, but the likelihood does: the moment
+estimate is made at several alpha0, and where the rows' likelihood peaks is kept. A row's likelihood, memberships
+integrated out, comes from a particle filter over its cells. A part of a large table is enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixmem.estimate import Settings, estimate
+from mixmem.kernels.particles import marginal_likelihood
+from mixmem.memberships import LEAST_PROBABILITY
+from mixmem.moments import Array, first_moments, third_moments
+from mixmem.plan import make_plan, spread_rows
+from mixmem.progress import Progress
+from mixmem.schema import Schema
+
+MOST_ROWS, MOST_VARIABLES, LIKELIHOOD_ROWS = 5_000, 100, 1_000
+PARTICLES = 64
+RANGE = (0.03, 48.0)
+"""Bounds of the search: from rows that belong to one component each to rows all nearly alike."""
+SWEEPS, RESTARTS = 8, 4
+"""Effort of the estimate at each point: enough to rank them."""
+COARSE, FINE, REACH = 6, 7, 0.9
+"""Points of the first look over the range, of the second around its best, and how far the second reaches, in log."""
+
+
+@dataclass(frozen=True)
+class Alpha0:
+    """The estimate of alpha0 and how it was found.
+
+    ``value``; ``tried`` the points (alpha0, mean log-likelihood of a row); ``at_bound`` if the best lies at the end of
+    the range; ``standard_error`` of its logarithm, from the likelihood's curvature. Theta's own error is not in that:
+    where theta is poor (few rows, strongly mixed) the truth can lie further off.
+    """
+
+    value: float
+    standard_error: float
+    tried: tuple[tuple[float, float], ...]
+    at_bound: bool
+
+
+def choose_alpha0(
+    codes: NDArray[np.unsignedinteger],
+    schema: Schema,
+    settings: Settings,
+    *,
+    seed: np.random.SeedSequence,
+    progress: Progress,
+) -> Alpha0:
+    """The alpha0 whose moment estimate gives the rows the highest likelihood, on a part of the table."""
+    rng = np.random.default_rng([*seed.generate_state(4), 2])
+    settings = replace(settings, n_sweeps=SWEEPS, n_restarts=RESTARTS)
+    part, part_schema = _part(spread_rows(codes, MOST_ROWS), schema, rng)
+    first = first_moments(part, part_schema)
+    plan = make_plan(part, part_schema, settings.n_components, rng=rng)
+    block = third_moments(part, part_schema, [plan.anchors])[0]
+    scored = spread_rows(part, LIKELIHOOD_ROWS)
+    tried: dict[float, float] = {}
+
+    def look(points: Array) -> None:
+        for point in points:
+            found = estimate(part, plan, first, block, float(np.exp(point)), settings, seed=seed, progress=Progress())
+            theta, alpha = found.theta, found.concentration.alpha
+            tried[float(point)] = float(row_likelihood(scored, part_schema, theta, alpha).mean())
+            step(1)
+
+    low, high = float(np.log(RANGE[0])), float(np.log(RANGE[1]))
+    with progress.stage("alpha0", COARSE + FINE) as step:
+        look(np.linspace(low, high, COARSE))
+        center = float(np.clip(max(tried, key=tried.__getitem__), low + REACH, high - REACH))
+        look(np.linspace(center - REACH, center + REACH, FINE))
+    best, error = _peak(tried, len(scored))
+    points = tuple((float(np.exp(point)), tried[point]) for point in sorted(tried))
+    return Alpha0(float(np.exp(best)), error, points, bool(best <= low or best >= high))
+
+
+def row_likelihood(
+    codes: NDArray[np.unsignedinteger], schema: Schema, theta: Array, alpha: Array, n_particles: int = PARTICLES
+) -> Array:
+    """log p(row | theta, alpha) of every row (n,), memberships integrated out; the same for the same arguments."""
+    out = np.empty(codes.shape[0])
+    safe = np.maximum(theta, LEAST_PROBABILITY)
+    marginal_likelihood(codes, schema.offsets, safe, alpha, n_particles, 0, out)
+    return out
+
+
+def _part(
+    codes: NDArray[np.unsignedinteger], schema: Schema, rng: np.random.Generator
+) -> tuple[NDArray[np.unsignedinteger], Schema]:
+    if schema.n_variables <= MOST_VARIABLES:
+        return codes, schema
+    kept = np.sort(rng.choice(schema.n_variables, MOST_VARIABLES, replace=False))
+    return np.ascontiguousarray(codes[:, kept]), Schema(tuple(schema.variables[j] for j in kept))
+
+
+def _peak(tried: dict[float, float], n_rows: int) -> tuple[float, float]:
+    """Where the log-likelihood peaks, in log alpha0, and the standard error of that.
+
+    A parabola through the five points around the best one: single likelihoods carry the particles' noise. Where it does
+    not curve down the best point stands, with an infinite error.
+    """
+    points = np.array(sorted(tried))
+    values = np.array([tried[point] for point in points])
+    middle = int(np.clip(values.argmax(), 2, len(points) - 3))
+    near = slice(middle - 2, middle + 3)
+    second, slope, _ = np.polyfit(points[near], values[near], 2)
+    if second >= 0.0:
+        return float(points[values.argmax()]), float("inf")
+    peak = float(np.clip(-slope / (2.0 * second), points[near][0], points[near][-1]))
+    return peak, float(1.0 / np.sqrt(-2.0 * second * n_rows))

@@ -1,0 +1,83 @@
+"""What every solver takes, declares and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mixmem.moments import Array
+
+Factors = tuple[Array, Array, Array]
+
+
+@dataclass(frozen=True)
+class Factorization:
+    """A third-order tensor as sum_h weights_h A_h x B_h x C_h.
+
+    ``factors`` (d_1, k), (d_2, k), (d_3, k) with columns that sum to one; ``weights`` (k,); ``history`` the squared
+    residual after every mode's update; ``residual`` the last of them; ``converged`` and ``reason`` as the loop had it.
+    """
+
+    factors: Factors
+    weights: Array
+    history: Array
+    residual: float
+    converged: bool
+    reason: str
+    n_sweeps: int
+
+    @property
+    def tensor(self) -> Array:
+        """The tensor these factors make, (d_1, d_2, d_3)."""
+        return np.asarray(np.einsum("ah,bh,ch,h->abc", *self.factors, self.weights))
+
+
+def normalized(factors: Factors) -> tuple[Factors, Array]:
+    """Factors with columns that sum to one, and the product of what was taken off: (factors, weights)."""
+    weights = np.ones(factors[0].shape[1])
+    out = []
+    for factor in factors:
+        sums = factor.sum(axis=0)
+        safe = np.where(sums > 0.0, sums, 1.0)
+        out.append(factor / safe)
+        weights = weights * sums
+    return (out[0], out[1], out[2]), weights
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How blocks are factorized: the solver's name, rounds at most, relative fall of the residual that ends them, and
+    update steps per mode and round."""
+
+    solver: str = "pqp"
+    max_iter: int = 300
+    tol: float = 1e-6
+    inner: int = 20
+
+
+Solve = Callable[..., list[Factorization]]
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A solver's declaration: what it needs is data, and is checked before anything is computed.
+
+    ``solve(tensors, which, starts, max_iter=, tol=, inner=)`` factorizes ``tensors[which[r]]`` from ``starts[r]`` for
+    every r; tensors (blocks, d_1, d_2, d_3) may be zero-padded beyond the rows of a start.
+    """
+
+    name: str
+    solve: Solve
+    needs_nonnegative_entries: bool = False
+
+
+def rescaled(result: Factorization, scale: float) -> Factorization:
+    """The same factorization of ``scale`` times the tensor."""
+    return replace(
+        result,
+        weights=result.weights * scale,
+        history=result.history * scale**2,
+        residual=result.residual * scale**2,
+    )

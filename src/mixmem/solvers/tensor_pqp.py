@@ -1,0 +1,53 @@
+"""Nonnegative factorization by parallel quadratic programming: algorithm 1 of the paper, TensorPQP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mixmem.kernels.blocks import factorize_many
+from mixmem.moments import Array
+from mixmem.solvers.contract import Factorization, Factors, normalized
+
+EPSILON = 1e-10
+"""What is added to Phi's bound, which theorem 4 wants exceeded (algorithm 1)."""
+
+
+def tensor_pqp(
+    tensors: Array, which: Sequence[int], starts: Sequence[Factors], *, max_iter: int, tol: float, inner: int
+) -> list[Factorization]:
+    """Factorize ``tensors[which[r]]`` from ``starts[r]`` for every r, in parallel.
+
+    ``tensors`` (blocks, d_1, d_2, d_3), zero-padded to one shape; a start may have fewer rows than the padded shape.
+    ``inner`` PQP steps are taken while a mode's Q and Z stay fixed; ``inner=1`` is the algorithm as printed. Ends when
+    a round over the three modes lowers the squared residual by less than ``tol`` relatively.
+    """
+    runs, k = len(starts), starts[0][0].shape[1]
+    factors = [np.zeros((runs, d, k)) for d in tensors.shape[1:]]
+    for r, start in enumerate(starts):
+        for m in range(3):
+            factors[m][r, : start[m].shape[0]] = start[m]
+    history = np.empty((runs, 3 * max_iter))
+    done, converged = np.zeros(runs, np.int64), np.zeros(runs, np.bool_)
+    factorize_many(
+        np.ascontiguousarray(tensors), np.asarray(which, np.int64), *factors, max_iter, inner, EPSILON, tol, history,
+        done, converged,
+    )  # fmt: skip
+    results = []
+    for r, start in enumerate(starts):
+        parts, weights = normalized(
+            (
+                factors[0][r, : start[0].shape[0]],
+                factors[1][r, : start[1].shape[0]],
+                factors[2][r, : start[2].shape[0]],
+            )
+        )
+        path = history[r, : 3 * done[r]].copy()
+        reason = (
+            f"a round lowered the residual by less than {tol:g} relatively, after {done[r]} rounds"
+            if converged[r]
+            else f"stopped at max_iter={max_iter} rounds"
+        )
+        results.append(Factorization(parts, weights, path, float(path[-1]), bool(converged[r]), reason, int(done[r])))
+    return results

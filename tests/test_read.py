@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from mixmem.encode import encode
+from mixmem.encoding import encode
 from mixmem.errors import InputError
 from mixmem.read import Coded, read_table
 
@@ -210,6 +210,80 @@ def test_missing_files_and_folders(tmp_path):
         read_table(tmp_path)
 
 
+def test_a_folder_is_read_in_the_order_of_names(tmp_path):
+    FRAME.iloc[2:].to_csv(tmp_path / "b.csv", index=False)
+    FRAME.iloc[:2][["c", "a", "b"]].to_csv(tmp_path / "a.csv.gz", index=False)  # columns are matched by name
+    (tmp_path / ".hidden").write_text("no data")
+    (tmp_path / "_SUCCESS").touch()
+    table = read_table(tmp_path)
+    assert table.names == ("c", "a", "b")
+    assert table.row_ids is None
+    expected, came = encode(FRAME[["c", "a", "b"]]), encode(tmp_path)
+    assert came.schema == expected.schema
+    np.testing.assert_array_equal(came.codes, expected.codes)
+    assert read_table(tmp_path, row_id="b").row_ids.tolist() == ["x", "y", "y", "x"]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "tsv"])
+def test_folders_of_other_kinds(tmp_path, kind):
+    for i in range(4):
+        write(FRAME.iloc[[i]].reset_index(drop=True), tmp_path / f"{i}.{kind}")
+    np.testing.assert_array_equal(encode(tmp_path).codes, encode(FRAME).codes)
+
+
+def test_a_folder_of_arrays_stays_an_array(tmp_path):
+    array = np.arange(12).reshape(4, 3)
+    np.savez(tmp_path / "1.npz", array[:1])
+    np.savez(tmp_path / "2.npz", array[1:])
+    table = read_table(tmp_path)
+    np.testing.assert_array_equal(table.columns, array)
+    assert table.positional
+
+
+def test_numbers_in_one_file_and_texts_in_the_next(tmp_path):
+    (tmp_path / "1.csv").write_text("a,b\n1,x\n2,y\n")
+    (tmp_path / "2.csv").write_text("a,b\nmany,z\n1,x\n,x\n")
+    table = read_table(tmp_path)
+    assert table.columns[0].values == ("1", "2", "many")
+    assert table.columns[0].codes.tolist() == [0, 1, 2, 0, -1]
+    assert table.columns[1].values == ("x", "y", "z")
+    one_file = tmp_path / "whole.csv"
+    one_file.write_text("a,b\n1,x\n2,y\nmany,z\n1,x\n,x\n")
+    assert read_table(one_file).columns[0].values == table.columns[0].values
+
+
+def test_categories_keep_their_order_across_files(tmp_path):
+    sizes = pl.Enum(["small", "large"])
+    for i, value in enumerate(["large", "small"]):
+        pl.DataFrame({"s": pl.Series([value], dtype=sizes)}).write_parquet(tmp_path / f"{i}.parquet")
+    column = read_table(tmp_path).columns[0]
+    assert (column.values, column.codes.tolist(), column.ordered) == (("small", "large"), [1, 0], True)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "is a folder without tables; expected files of one kind: .csv"),
+        ({"a.csv": "x,y\n1,2\n", "b.tsv": "x\ty\n1\t2\n"}, r"files of several kinds \(a.csv, b.tsv\)"),
+        ({"a.csv": "x,y\n1,2\n", "b.txt": "notes"}, "b.txt has the suffix '.txt'"),
+        ({"a.csv": "x,y\n1,2\n", "b.csv": "x,z\n1,2\n"}, "b.csv lacks 'y' and adds 'z'; expected the columns of a.csv"),
+        ({"a.csv": "x,y\n1,2\n", "b.csv": ",x,y\nr,1,2\n"}, "only one has row names"),
+        ({"a.csv": "x,y\n1,2\n", "b.csv": ""}, "b.csv is empty"),
+    ],
+)
+def test_folders_that_are_no_table(tmp_path, files, message):
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=message):
+        read_table(tmp_path)
+
+
+def test_folders_in_folders_are_refused(tmp_path):
+    (tmp_path / "a.csv").mkdir()
+    with pytest.raises(InputError, match=r"holds a folder, a\.csv"):
+        read_table(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -244,7 +318,7 @@ def test_importing_the_stages_imports_no_data_frame_library():
     # The command line has to answer at once.
     code = (
         "import sys, numpy as np; from mixmem import errors, schema, store; "
-        "from mixmem.encode import encode; encode(np.array([[0, 1, 0], [1, 0, 1]])); "
+        "from mixmem.encoding import encode; encode(np.array([[0, 1, 0], [1, 0, 1]])); "
         "print([m for m in ('pandas', 'polars', 'pyarrow', 'safetensors') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

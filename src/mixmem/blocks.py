@@ -13,7 +13,7 @@ from mixmem.match import Matching, match_columns
 from mixmem.moments import Array, BlockMoments, FirstMoments, third_moments
 from mixmem.plan import Plan
 from mixmem.progress import Progress
-from mixmem.solvers import random_start, solver_named
+from mixmem.solvers import random_start, solver_for
 from mixmem.solvers.contract import Effort, Factorization, Factors, rescaled
 
 BATCH_BYTES = 64_000_000
@@ -123,7 +123,7 @@ def _solve(
     padded = np.zeros((len(tensors), *shape))
     for r, tensor in enumerate(tensors):
         padded[r][tuple(slice(d) for d in tensor.shape)] = tensor / scales[r]
-    solver = solver_named(effort.solver)
+    solver = solver_for(effort.solver, padded)
     results = solver.solve(padded, which, starts, max_iter=effort.max_iter, tol=effort.tol, inner=effort.inner)
     return [rescaled(result, scales[w]) for w, result in zip(which, results, strict=True)]
 

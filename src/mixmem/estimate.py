@@ -87,7 +87,9 @@ def estimate(
         with progress.stage("one pass"):
             theta = extend(codes, plan.schema, first, start.theta, alpha0)
     weights, swept = start.weights, None
-    if settings.n_sweeps != 0:
+    if settings.n_components == 1:
+        theta = first.means[:, None]  # one component is the mean: there is nothing to separate
+    elif settings.n_sweeps != 0:
         swept = sweep(
             codes, plan.schema, first, theta, alpha0, n_sweeps=settings.n_sweeps or MOST_SWEEPS,
             tol=sweep_tolerance(settings, codes.shape[0]), rng=order, progress=progress,
@@ -103,5 +105,5 @@ def estimate(
 
 
 def sweep_tolerance(settings: Settings, n_rows: int) -> float:
-    """Change of theta, root mean square, at which sweeps end: a fiftieth of what sampling error is at best."""
+    """Distance to the sweeps' limit, root mean square, at which they end: a fiftieth of the least sampling error."""
     return 0.0 if settings.n_sweeps is not None else 0.02 * float(np.sqrt(settings.n_components / n_rows))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mixmem.encode import Encoded, encode
+from mixmem.encoding import Encoded, encode
 from mixmem.errors import InputError
 from mixmem.estimate import Settings, estimate
 from mixmem.kernels import threads
@@ -209,7 +209,11 @@ class GDLM(TransformerMixin, BaseEstimator):
 
     def _encoded(self, X: Any) -> Encoded:
         check_is_fitted(self)
-        return encode(X, self.schema_)
+        if not isinstance(X, Encoded):
+            return encode(X, self.schema_)
+        if X.schema is not self.schema_ and X.schema != self.schema_:
+            raise InputError("the table was encoded with other levels than the model's; use encode(X, model.schema_)")
+        return X
 
     def _progress(self) -> Progress:
         return LineProgress() if self.verbose else current()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,8 @@ from mixmem.kernels.passes import add_features
 from mixmem.moments import Array, Modes, cross_sums, mode_rows
 from mixmem.schema import Schema
 
-SKETCH_ROWS = 20_000
-"""Rows that suffice to rank variables by how much they say about the memberships."""
+SKETCH_CELLS, SKETCH_ROWS = 10_000_000, (1_000, 20_000)
+"""Cells, and the least and most rows, that suffice to rank variables by how much they say about the memberships."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,15 @@ def capacity(schema: Schema, mode: NDArray[np.int64]) -> int:
 def carries(schema: Schema, modes: Modes, k: int) -> bool:
     """Whether a block of these modes can identify k components (Kruskal: the ranks sum to at least 2k + 2)."""
     return k == 1 or sum(min(k, capacity(schema, mode)) for mode in modes) >= 2 * k + 2
+
+
+def largest_k(schema: Schema) -> int:
+    """The largest k that anchors dealt from all variables can carry; the data may show fewer."""
+    a, b, c = sorted(capacity(schema, mode) for mode in _deal(schema, np.arange(schema.n_variables)))
+    if a < 2:
+        return 1
+    # `carries` solved for k: with the two smaller ranks full first, then with all three
+    return a + b - 2 if a + b - 2 <= c else (a + b + c - 2) // 2
 
 
 def make_plan(
@@ -159,7 +169,7 @@ def _informative(
     not in, since a variable's covariance with itself says nothing about memberships.
     """
     p = schema.n_variables
-    rows = spread_rows(codes, SKETCH_ROWS)
+    rows = spread_rows(codes, int(np.clip(SKETCH_CELLS // p, *SKETCH_ROWS)))
     width = 2 * k + 8
     directions = rng.standard_normal((schema.n_rows, width))
     halves = np.array_split(rng.permutation(p), 2)
@@ -174,10 +184,10 @@ def _informative(
     return _spread(schema, covariance, candidates, max(1, k - 1), size)
 
 
-def spread_rows(codes: NDArray[np.unsignedinteger], most: int) -> NDArray[np.unsignedinteger]:
-    """At most that many rows, evenly spread over the table: files are often sorted."""
-    n = codes.shape[0]
-    return codes if n <= most else np.ascontiguousarray(codes[np.arange(most) * n // most])
+def spread_rows(rows: NDArray[Any], most: int) -> NDArray[Any]:
+    """At most that many rows of an array, evenly spread: files are often sorted."""
+    n = rows.shape[0]
+    return rows if n <= most else np.ascontiguousarray(rows[np.arange(most) * n // most])
 
 
 def _sketch(

@@ -45,7 +45,7 @@ VALUE_TYPES: dict[str, Callable[[str], Any]] = {
 
 @dataclass(frozen=True)
 class Variable:
-    """One column: its name and its levels as canonical texts (see `mixmem.encode`), in order."""
+    """One column: its name and its levels as canonical texts (see `mixmem.encoding`), in order."""
 
     name: str
     levels: tuple[str, ...]

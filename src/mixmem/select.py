@@ -64,11 +64,12 @@ def choose_alpha0(
     tried: dict[float, float] = {}
 
     def look(points: Array) -> None:
-        for point in points:
-            found = estimate(part, plan, first, block, float(np.exp(point)), settings, seed=seed, progress=Progress())
-            theta, alpha = found.theta, found.concentration.alpha
-            tried[float(point)] = float(row_likelihood(scored, part_schema, theta, alpha).mean())
+        for point in points.tolist():
             step(1)
+            if point not in tried:
+                found = estimate(part, plan, first, block, np.exp(point), settings, seed=seed, progress=Progress())
+                theta, alpha = found.theta, found.concentration.alpha
+                tried[point] = float(row_likelihood(scored, part_schema, theta, alpha).mean())
 
     low, high = float(np.log(RANGE[0])), float(np.log(RANGE[1]))
     with progress.stage("alpha0", COARSE + FINE) as step:

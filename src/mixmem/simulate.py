@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixmem.encode import decode
+from mixmem.encoding import Encoded, decode
 from mixmem.errors import InputError
 from mixmem.moments import Array
 from mixmem.schema import Schema, Variable
@@ -31,6 +31,11 @@ class Simulation:
     alpha: Array
     memberships: Array
     noise: float
+
+    @property
+    def encoded(self) -> Encoded:
+        """The table ready to fit, with every level in its schema: a rare one may not have been drawn."""
+        return Encoded(self.codes, self.schema, np.arange(len(self.codes)))
 
     @property
     def frame(self) -> pd.DataFrame:

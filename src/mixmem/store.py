@@ -162,8 +162,9 @@ def staged_folder(out: str | os.PathLike[str]) -> Iterator[Path]:
 def _make_parents(out: Path) -> list[Path]:
     """Create the folders above `out`; those that were not there are returned, innermost first."""
     missing = [folder for folder in out.parents if not folder.exists()]
-    if missing:
-        _refuse_unwritable(missing[-1].parent)
+    above = missing[-1].parent if missing else out.parent
+    if missing or not above.is_dir():
+        _refuse_unwritable(above)
     with _refusals(out):
         out.parent.mkdir(parents=True, exist_ok=True)
     return missing

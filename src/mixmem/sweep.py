@@ -1,8 +1,8 @@
 """Sweeps over the full moment tensor, which is never formed.
 
 Let f_ij = theta_j' b_ij (length k) be what cell (i, j) says of the components, and take a group A of variables. The
-step for j in A is the least-squares problem over every block M^{jst} with s != t and neither in A: all pairs of distinct
-variables outside the group. With u_i the sum of f_is over s outside A, those pairs' raw moments contract to
+step for j in A is the least-squares problem over every block M^{jst} with s != t and neither in A: all pairs of
+distinct variables outside the group. With u_i the sum of f_is over s outside A, those pairs' raw moments contract to
 u_i * u_i - sum_s f_is * f_is, because (sum_s f_s)^2 holds every pair and every same-variable square once. With
 m_s = E[f_is], m = sum_s m_s, c1 = alpha0 / (alpha0 + 2) and c2 = 2 alpha0^2 / ((alpha0 + 1) (alpha0 + 2)),
 
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixmem.assemble import simplex_rows
-from mixmem.kernels import ROW_BLOCK
+from mixmem.kernels import ROW_BLOCK, threads_for
 from mixmem.kernels.grams import gram_sums
 from mixmem.kernels.nqp import exact_rows
 from mixmem.kernels.passes import add_features, pair_sums
@@ -114,6 +114,10 @@ class FullTensor:
 
     def step(self, group: NDArray[np.int64]) -> Array:
         """Solve for a group's theta and put it in place; returns the group's weights, mean over its variables (k,)."""
+        with threads_for(3 * self.n_rows * len(group) * self.width):
+            return self._step(group)
+
+    def _step(self, group: NDArray[np.int64]) -> Array:
         q, z = self.program(group)
         rows = mode_rows(self.schema, group)
         sizes = self.schema.n_levels[group]
@@ -165,7 +169,7 @@ def sweep(
     rng: np.random.Generator,
     progress: Progress,
 ) -> Swept:
-    """Alternate over groups of variables until theta changes by less than ``tol`` (root mean square) in a sweep."""
+    """Alternate over groups of variables until theta is within ``tol`` (root mean square) of where sweeps lead."""
     tensor = FullTensor(codes, schema, first, theta, alpha0)
     n_groups = groups_for(schema.n_variables)
     changes: list[float] = []
@@ -180,8 +184,17 @@ def sweep(
                 step(1)
             tensor.weights = weights
             changes.append(float(np.sqrt(((tensor.theta - before) ** 2).mean())))
-            if changes[-1] <= tol:
-                reason = f"theta changed by {changes[-1]:.2g} (at most {tol:.2g}) in sweep {len(changes)}"
+            left = _distance_left(changes)
+            if left <= tol:
+                reason = f"about {left:.2g} (at most {tol:.2g}) from where sweeps lead, after sweep {len(changes)}"
                 return Swept(tensor.theta, weights, tuple(changes), n_groups, True, reason)
-    reason = f"stopped after {n_sweeps} sweeps; theta still changed by {changes[-1]:.2g} (more than {tol:.2g})"
+    reason = f"stopped after {n_sweeps} sweeps; theta still changed by {changes[-1]:.2g}"
     return Swept(tensor.theta, weights, tuple(changes), n_groups, False, reason)
+
+
+def _distance_left(changes: list[float]) -> float:
+    """How far theta still has to go, root mean square, if changes go on falling by the factor of the last two."""
+    if len(changes) < 2 or changes[-1] == 0.0:
+        return np.inf if not changes or changes[-1] > 0.0 else 0.0
+    ratio = min(changes[-1] / changes[-2], 0.99)
+    return changes[-1] * ratio / (1.0 - ratio)

@@ -16,7 +16,7 @@ ROW_BLOCK = 512
 kernel: Any = njit(cache=True)
 parallel_kernel: Any = njit(cache=True, parallel=True)
 
-__all__ = ["ROW_BLOCK", "kernel", "max_threads", "parallel_kernel", "prange", "threads"]
+__all__ = ["ROW_BLOCK", "kernel", "max_threads", "parallel_kernel", "prange", "threads", "threads_for"]
 
 
 def max_threads() -> int:
@@ -38,5 +38,23 @@ def threads(n_jobs: int | None) -> Iterator[int]:
     try:
         with threadpool_limits(limits=1):
             yield wanted
+    finally:
+        numba.set_num_threads(before)
+
+
+_GRAIN = 1_000_000  # additions a thread must have to do, about half a millisecond, before starting it pays
+
+
+@contextmanager
+def threads_for(work: int) -> Iterator[None]:
+    """Run the block with no more threads than ``work`` additions can feed.
+
+    A short parallel region costs little on an idle machine and a hundred times its work on a busy one, where every
+    thread waits for one that is not running.
+    """
+    before = numba.get_num_threads()
+    numba.set_num_threads(max(1, min(before, work // _GRAIN)))
+    try:
+        yield
     finally:
         numba.set_num_threads(before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixmem.kernels._numba import kernel, parallel_kernel, prange
-from mixmem.kernels.nqp import pqp_rows
+from mixmem.kernels.nqp import exact_row, pqp_rows
 
 
 @kernel
@@ -34,6 +34,28 @@ def _rescale(x, into):
 
 
 @kernel
+def _update(q, z, x, inner, epsilon):
+    """One mode's update: ``inner`` PQP steps of every row, or its exact minimiser where inner is 0."""
+    if inner > 0:
+        pqp_rows(q, z, x, inner, epsilon, 1e-15)
+    else:
+        for r in range(x.shape[0]):
+            exact_row(q, z[r], x[r], 1000, 1e-13)
+
+
+@kernel
+def _change(x, before):
+    """Largest change of an entry relative to the largest entry; both (d, k), with columns that sum to one."""
+    largest = 0.0
+    change = 0.0
+    for r in range(x.shape[0]):
+        for h in range(x.shape[1]):
+            largest = max(largest, abs(x[r, h]))
+            change = max(change, abs(x[r, h] - before[r, h]))
+    return change / max(largest, 1e-300)
+
+
+@kernel
 def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
     """Alternating PQP on one tensor, factors in place; returns (sweeps done, converged).
 
@@ -50,6 +72,7 @@ def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
     pairs = np.empty((d_a * d_b, k))
     previous = np.inf
     for sweep in range(sweeps):
+        before_a, before_b = a.copy(), b.copy()
         product = flat @ c
         gram_c = c.T @ c
         z = np.zeros((d_a, k))
@@ -58,7 +81,7 @@ def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
                 for h in range(k):
                     z[u, h] -= product[u * d_b + v, h] * b[v, h]
         q = gram_c * (b.T @ b)
-        pqp_rows(q, z, a, inner, epsilon, tolerance)
+        _update(q, z, a, inner, epsilon)
         history[3 * sweep] = _objective(norm, a, z, q)
 
         z = np.zeros((d_b, k))
@@ -67,7 +90,7 @@ def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
                 for h in range(k):
                     z[v, h] -= product[u * d_b + v, h] * a[u, h]
         q = gram_c * (a.T @ a)
-        pqp_rows(q, z, b, inner, epsilon, tolerance)
+        _update(q, z, b, inner, epsilon)
         history[3 * sweep + 1] = _objective(norm, b, z, q)
 
         _rescale(a, c)
@@ -78,10 +101,14 @@ def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
                     pairs[u * d_b + v, h] = a[u, h] * b[v, h]
         z = -(flat.T @ pairs)
         q = (a.T @ a) * (b.T @ b)
-        pqp_rows(q, z, c, inner, epsilon, tolerance)
+        _update(q, z, c, inner, epsilon)
         objective = _objective(norm, c, z, q)
         history[3 * sweep + 2] = objective
-        if previous - objective <= tolerance * max(objective, tolerance * norm):
+        if objective > 1e-12 * norm:
+            ended = previous - objective <= tolerance * objective
+        else:  # an exact fit: the residual is rounding error, so the factors themselves must have come to rest
+            ended = max(_change(a, before_a), _change(b, before_b)) <= tolerance
+        if ended:
             return sweep + 1, True
         previous = objective
     return sweeps, False

@@ -48,28 +48,35 @@ def pqp_rows(q, z, x, steps, epsilon, tolerance):
                 break
 
 
+@kernel
+def exact_row(q, z, x, cycles, tolerance):
+    """Minimise one program by cyclic coordinate descent from x, in place; q (k, k), z (k,), x (k,).
+
+    This is the point the PQP updates converge to, reached sooner where q is ill conditioned.
+    """
+    k = x.shape[0]
+    for _ in range(cycles):
+        change = 0.0
+        largest = 0.0
+        for h in range(k):
+            if q[h, h] <= 0.0:
+                continue
+            gradient = z[h]
+            for g in range(k):
+                gradient += q[h, g] * x[g]
+            value = max(0.0, x[h] - gradient / q[h, h])
+            change = max(change, abs(value - x[h]))
+            largest = max(largest, value)
+            x[h] = value
+        if change <= tolerance * largest:
+            break
+
+
 @parallel_kernel
 def exact_rows(q, z, x, cycles, tolerance):
-    """Minimise every row's program by cyclic coordinate descent from x, in place; the limit of the PQP updates.
-
-    q (k, k), z (m, k), x (m, k). Used where the minimiser itself is wanted (sweeps), not the path to it.
-    """
-    m, k = x.shape
+    """Minimise every row's program, in parallel and in place: q (k, k), z (m, k), x (m, k)."""
     tile = 16
+    m = x.shape[0]
     for t in prange((m + tile - 1) // tile):
         for r in range(t * tile, min(m, t * tile + tile)):
-            for _ in range(cycles):
-                change = 0.0
-                largest = 0.0
-                for h in range(k):
-                    if q[h, h] <= 0.0:
-                        continue
-                    gradient = z[r, h]
-                    for g in range(k):
-                        gradient += q[h, g] * x[r, g]
-                    value = max(0.0, x[r, h] - gradient / q[h, h])
-                    change = max(change, abs(value - x[r, h]))
-                    largest = max(largest, value)
-                    x[r, h] = value
-                if change <= tolerance * largest:
-                    break
+            exact_row(q, z[r], x[r], cycles, tolerance)

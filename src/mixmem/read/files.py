@@ -33,13 +33,20 @@ SAMPLED_ROWS = 1_000
 
 
 def read_file(source: str | PathLike[str]) -> Table:
-    """The table in a file, whose kind is told by its suffix; "-" is CSV on standard input."""
+    """The table in a file, whose kind is told by its suffix, or in a folder of them; "-" is CSV on standard input."""
     if fspath(source) == "-":
         return _delimited(sys.stdin.buffer.read(), "standard input", ",")
     path = Path(source)
-    reader = _reader(path)
     if path.is_dir():
-        raise InputError(f"{path} is a folder; expected a file: name one of the files in it")
+        from mixmem.read.folders import read_folder
+
+        return read_folder(path)
+    return read_one(path)
+
+
+def read_one(path: Path) -> Table:
+    """The table in one file."""
+    reader = reader_of(path)
     if not path.exists():
         raise InputError(f"{path} does not exist; check the name and the folder")
     try:
@@ -48,13 +55,12 @@ def read_file(source: str | PathLike[str]) -> Table:
         raise InputError(f"{path} cannot be read (permission denied); check its permissions") from error
 
 
-def _reader(path: Path) -> Callable[[Path], Table]:
+def reader_of(path: Path) -> Callable[[Path], Table]:
+    """The function that reads files of this name."""
     name = path.name.lower()
     for suffix, reader in READERS.items():
         if name.endswith(suffix):
             return reader
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; expected a file: name one of the files in it")
     raise InputError(
         f"{path} has the suffix {path.suffix!r}, which says nothing about its contents; expected one of "
         f"{' '.join(READERS)}: rename or convert the file"

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mixmem.errors import InputError
+from mixmem.moments import Array
 from mixmem.solvers.contract import Factorization, Factors, Solver, rescaled
 from mixmem.solvers.nqp import NqpResult, solve_nqp
 from mixmem.solvers.tensor_pqp import tensor_pqp
@@ -41,13 +42,14 @@ def factorize(
     starts: Sequence[Factors] | None = None,
     max_iter: int = 1000,
     tol: float = 1e-8,
-    inner: int = 20,
+    inner: int | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Factorization:
     """Write a third-order tensor as a sum of k nonnegative rank-one terms (equation 8), the best of several starts.
 
     ``tensor`` (d_1, d_2, d_3) of any sign; ``starts`` overrides the random ones. ``inner`` update steps are taken per
-    mode and round. The result's factors have columns that sum to one, the weights hold the scale.
+    mode and round; None lets "pqp" go to each mode's minimiser and the others take one. The result's factors have
+    columns that sum to one, the weights hold the scale.
 
     >>> import numpy as np
     >>> found = factorize(np.einsum("a,b,c->abc", [1.0, 3.0], [1.0, 1.0], [0.0, 2.0]), 1, random_state=0)
@@ -61,13 +63,7 @@ def factorize(
         raise InputError("factorize needs finite numbers; the tensor holds NaN or inf")
     if k < 1:
         raise InputError(f"k must be at least 1; got {k}")
-    chosen = solver_named(solver)
-    negative = int((array < 0.0).sum())
-    if chosen.needs_nonnegative_entries and negative:
-        raise InputError(
-            f"solver {solver!r} needs a tensor without negative entries, and {negative} of {array.size} are negative; "
-            "use solver='pqp', which allows them, or 'wnmf', which leaves them out"
-        )
+    chosen = solver_for(solver, array)
     scale = float(np.abs(array).max()) or 1.0
     rng = np.random.default_rng(random_state)
     begin = list(starts) if starts is not None else [random_start(array.shape, k, rng) for _ in range(n_restarts)]
@@ -75,8 +71,15 @@ def factorize(
     return rescaled(min(results, key=lambda result: result.residual), scale)
 
 
-def solver_named(name: str) -> Solver:
-    """The solver of that name, or a refusal that lists the names."""
+def solver_for(name: str, tensor: Array) -> Solver:
+    """The solver of that name, if it can take this tensor; a refusal says what it needs."""
     if name not in SOLVERS:
         raise InputError(f"unknown solver {name!r}; expected one of {', '.join(map(repr, SOLVERS))}")
-    return SOLVERS[name]
+    solver = SOLVERS[name]
+    negative = int((tensor < 0.0).sum())
+    if solver.needs_nonnegative_entries and negative:
+        raise InputError(
+            f"solver {name!r} needs a tensor without negative entries, and {negative} of {tensor.size} are negative; "
+            "use solver='pqp', which allows them, or 'wnmf', which leaves them out"
+        )
+    return solver

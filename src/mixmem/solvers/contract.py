@@ -49,12 +49,12 @@ def normalized(factors: Factors) -> tuple[Factors, Array]:
 @dataclass(frozen=True)
 class Effort:
     """How blocks are factorized: the solver's name, rounds at most, relative fall of the residual that ends them, and
-    update steps per mode and round."""
+    update steps per mode and round (None: the solver's own choice)."""
 
     solver: str = "pqp"
     max_iter: int = 300
     tol: float = 1e-6
-    inner: int = 20
+    inner: int | None = None
 
 
 Solve = Callable[..., list[Factorization]]

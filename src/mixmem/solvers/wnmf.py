@@ -16,21 +16,21 @@ EPSILON = 1e-10
 
 
 def wnmf(
-    tensors: Array, which: Sequence[int], starts: Sequence[Factors], *, max_iter: int, tol: float, inner: int
+    tensors: Array, which: Sequence[int], starts: Sequence[Factors], *, max_iter: int, tol: float, inner: int | None
 ) -> list[Factorization]:
     """Minimise the residual over the nonnegative entries only (equation 12), with epsilon above and below."""
     return [
-        _multiplicative(part, (part >= 0.0).astype(float), EPSILON, start, max_iter, tol, inner)
+        _multiplicative(part, (part >= 0.0).astype(float), EPSILON, start, max_iter, tol, inner or 1)
         for part, start in _parts(tensors, which, starts)
     ]
 
 
 def lee_seung(
-    tensors: Array, which: Sequence[int], starts: Sequence[Factors], *, max_iter: int, tol: float, inner: int
+    tensors: Array, which: Sequence[int], starts: Sequence[Factors], *, max_iter: int, tol: float, inner: int | None
 ) -> list[Factorization]:
     """Lee-Seung's updates (equation 11) of tensors without negative entries."""
     return [
-        _multiplicative(part, np.ones_like(part), 0.0, start, max_iter, tol, inner)
+        _multiplicative(part, np.ones_like(part), 0.0, start, max_iter, tol, inner or 1)
         for part, start in _parts(tensors, which, starts)
     ]
 

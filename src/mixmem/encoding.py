@@ -39,7 +39,7 @@ EXACT = 2**53
 
 @dataclass(frozen=True)
 class Encoded:
-    """A table as codes."""
+    """A table as codes: ``codes`` (n, p), the ``schema`` they refer to, and ``row_ids`` (n,)."""
 
     codes: np.ndarray
     """(n, p), C-contiguous, of `schema.codes_dtype`: cell (i, j) holds level codes[i, j] of variable j."""

@@ -1,0 +1,45 @@
+"""Run benchmarks by name, all of them by default, and write each one's table to ``benchmarks/results/NAME.csv``."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from pathlib import Path
+
+from benchmarks import accuracy, authors, wide
+
+BENCHMARKS = {"accuracy": accuracy.run, "wide": wide.run, "authors": authors.run}
+RESULTS = Path(__file__).parent / "results"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}")
+    parser.add_argument("--quick", action="store_true", help="fewer seeds and cells")
+    chosen = parser.parse_args()
+    unknown = set(chosen.names) - BENCHMARKS.keys()
+    if unknown:
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+    RESULTS.mkdir(exist_ok=True)
+    for name in chosen.names or BENCHMARKS:
+        print(f"\n{name}: {(sys.modules[f'benchmarks.{name}'].__doc__ or '').splitlines()[0]}", flush=True)
+        rows = []
+        for row in BENCHMARKS[name](quick=chosen.quick):
+            if not rows:
+                print("  ".join(f"{key:>12}" for key in row))
+            print(
+                "  ".join(f"{value:>12.4g}" if isinstance(value, float) else f"{value:>12}" for value in row.values()),
+                flush=True,
+            )
+            rows.append(row)
+        if rows:
+            with (RESULTS / f"{name}.csv").open("w", newline="") as file:
+                writer = csv.DictWriter(file, fieldnames=rows[0])
+                writer.writeheader()
+                writer.writerows(rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

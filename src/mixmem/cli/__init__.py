@@ -1,0 +1,75 @@
+"""The command line: what to type, what comes out, and how it ends.
+
+Every command ends in one place, :func:`main`: 0 done; 2 bad usage or bad input, with one message on standard error;
+1 anything else. Standard output is for results only. Only typer is imported at the start, so that --help answers at
+once; commands import what they need when they run.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from mixmem.errors import InputError
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line (by default the program's own) and return its exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        return _end("interrupted; nothing was written", 1)
+    except InputError as error:
+        return _end(f"error: {error}", 2)
+    except BrokenPipeError:
+        # Whoever read the output went away (`| head`). Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if (text := _usage(error)) is not None:
+            return _end(f"error: {text}", 2)
+        if "--verbose" in arguments:
+            import traceback
+
+            traceback.print_exc()
+        advice = "" if "--verbose" in arguments else "; run again with --verbose for the traceback"
+        reason = " ".join(str(error).split())
+        return _end(f"failed with {type(error).__name__}: {reason}{advice}", 1)
+
+
+def _usage(error: Exception) -> str | None:
+    """What to tell the user if the error is theirs to repair: typer's own, or about files that they named."""
+    if hasattr(error, "format_message"):  # typer's usage errors, whose class moved between its versions
+        return f"{error.format_message()} (see mixmem --help)"
+    if not isinstance(error, OSError) or error.filename is None:
+        return None
+    if isinstance(error, (FileExistsError, NotADirectoryError)):
+        return f"{error.filename} is a file; expected a folder: name another place"
+    if isinstance(error, (FileNotFoundError, PermissionError, IsADirectoryError)):
+        return f"{error.filename}: {error.strerror}; check the name and its permissions"
+    return None  # a full disk, say
+
+
+def _run(arguments: list[str]) -> int:
+    from mixmem.cli.commands import app
+
+    # The command is called without typer's own main, which would turn interruptions and exits into its own.
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("mixmem", arguments) as context:
+            command.invoke(context)
+        sys.stdout.flush()
+    except typer.Exit as end:
+        return int(end.exit_code)
+    return 0
+
+
+def _end(text: str, code: int) -> int:
+    typer.echo(f"mixmem: {text}", err=True)
+    return code

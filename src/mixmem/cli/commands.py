@@ -1,0 +1,165 @@
+"""The commands: each a short function over the library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mixmem.cli import options
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,  # rich would cost --help a quarter of a second
+    pretty_exceptions_enable=False,
+    help="Mixed membership models: hidden components of a table, and every row's memberships in them. "
+    "Start with: mixmem demo",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from mixmem import __version__
+
+        typer.echo(f"mixmem {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="Show the version.")
+    ] = False,
+) -> None:
+    """Without a command, say which there are."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def demo(
+    out: options.OutFolder = Path("mixmem-demo"),
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Simulate a survey, fit it, compare with the truth, write a report: the first thing to run."""
+    from mixmem.cli.demonstration import run_demo
+    from mixmem.cli.output import demo_text
+
+    with options.shown(quiet, verbose):
+        result = run_demo(out, seed=seed, jobs=jobs, quiet=quiet)
+    if not quiet:
+        typer.echo(demo_text(result, out))
+
+
+@app.command()
+def fit(
+    data: options.Data,
+    components: options.Components,
+    out: options.OutFolder,
+    id_column: options.Id = None,
+    alpha0: options.Alpha0 = "auto",
+    refine: options.Refine = "auto",
+    partitions: options.Partitions = "auto",
+    sweeps: options.Sweeps = "auto",
+    solver: options.Solver = "pqp",
+    matching: options.Matching = "procrustes",
+    restarts: options.Restarts = 10,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    config: options.Config = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Find the components of a table and every row's memberships."""
+    from mixmem.cli.fitting import run_fit, write_fit
+    from mixmem.cli.output import fit_text
+    from mixmem.store import staged_folder
+
+    settings = {
+        "n_components": components,
+        "alpha0": options.number_or_auto("--alpha0", alpha0, float),
+        "refine": None if refine == "none" else refine,
+        "n_partitions": options.number_or_auto("--partitions", partitions, int),
+        "sweeps": options.number_or_auto("--sweeps", sweeps, int),
+        "solver": solver,
+        "matching": matching,
+        "n_restarts": restarts,
+        "random_state": seed,
+        "n_jobs": jobs,
+    }
+    with options.shown(quiet, verbose), staged_folder(out) as folder:
+        result = run_fit(data, settings, row_id=id_column, quiet=quiet)
+        write_fit(folder, result)
+    if not quiet:
+        typer.echo(fit_text(result, out))
+
+
+@app.command()
+def memberships(
+    model: options.Model,
+    data: options.Data,
+    out: options.OutFile,
+    id_column: options.Id = None,
+    jobs: options.Jobs = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Memberships of the rows of a table in the components of a fitted model."""
+    from mixmem.cli.fitting import row_memberships
+    from mixmem.cli.output import table_writer
+
+    with options.shown(quiet, verbose), table_writer(out) as write:
+        write(row_memberships(model, data, row_id=id_column, jobs=jobs, quiet=quiet))
+
+
+@app.command()
+def simulate(
+    rows: options.Rows,
+    components: options.Components,
+    out: options.OutFolder,
+    variables: options.Variables = 25,
+    levels: options.Levels = 4,
+    noise: options.Noise = 0.0,
+    alpha: options.Alpha = 0.1,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Draw a table from the model, with its truth."""
+    from mixmem.cli.output import write_simulation
+    from mixmem.simulate import simulate_gdlm
+    from mixmem.store import staged_folder
+
+    with options.shown(quiet, verbose), staged_folder(out) as folder:
+        drawn = simulate_gdlm(
+            rows, variables, components, n_levels=levels, alpha=alpha, noise=noise, random_state=seed
+        )  # fmt: skip
+        write_simulation(folder, drawn)
+    if not quiet:
+        typer.echo(
+            f"{rows:,} rows of {variables:,} variables written to {out / 'data.csv'}, with their truth beside it"
+        )
+
+
+@app.command()
+def info(data: options.Data, id_column: options.Id = None, verbose: options.Verbose = False) -> None:
+    """What would be fitted: variables, kinds, levels, and what is wrong with them."""
+    from mixmem.cli.describe import describe, refusal
+
+    with options.shown(False, verbose):
+        description = describe(data, row_id=id_column)
+    typer.echo(description.text)
+    refusal(description)
+
+
+@app.command()
+def report(folder: options.FitFolder, verbose: options.Verbose = False) -> None:
+    """Make report.html again from the other files of a fit."""
+    from mixmem.cli.fitting import rebuild_report
+
+    typer.echo(str(rebuild_report(folder)))

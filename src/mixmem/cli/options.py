@@ -1,0 +1,115 @@
+"""Arguments and options, each declared once; commands pick theirs by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mixmem.errors import InputError
+
+
+def _from_config(context: typer.Context, file: Path | None) -> Path | None:
+    """Let a file give the defaults of the command's options: what stands on the line still wins."""
+    if file is not None:
+        from mixmem.config import read_config
+
+        names = {
+            option.removeprefix("--"): parameter.name
+            for parameter in context.command.params
+            for option in parameter.opts
+            if option.startswith("--") and option not in ("--config", "--help")
+        }
+        values = read_config(file, names)
+        context.default_map = {names[key]: value for key, value in values.items()}
+    return file
+
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="Table of categories: .csv .tsv .parquet .feather .npz, a folder of one kind of these, or - for CSV on "
+        "standard input.",
+        show_default=False,
+    ),
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote: model.mixmem.", show_default=False)]
+FitFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder that fit wrote.", show_default=False)]
+
+Components = Annotated[int, typer.Option("-k", "--components", min=1, help="Number of components.", show_default=False)]
+OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write into; made if it is not there.")]
+OutFile = Annotated[
+    Path, typer.Option("--out", metavar="FILE", help="File to write: .csv, .tsv or .parquet; - for CSV on the output.")
+]
+Id = Annotated[
+    str | None, typer.Option("--id", metavar="COLUMN", help="Column with the rows' names; it is not fitted.")
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same data, same result, on any number of cores.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", min=1, metavar="N", help="Threads.  [default: all cores]")]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        is_eager=True,
+        callback=_from_config,
+        help="TOML file of options (keys: their long names); options on the line win.",
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Say each stage and its seconds; show tracebacks.")]
+
+Alpha0 = Annotated[
+    str, typer.Option("--alpha0", metavar="A|auto", help="Sum of alpha: small where rows belong to few components.")
+]
+Refine = Annotated[str, typer.Option("--refine", metavar="auto|none", help="Refinement after the moments: none yet.")]
+Partitions = Annotated[
+    str, typer.Option("--partitions", metavar="N|auto", help="Blocks of the paper's partitioned way; auto: one pass.")
+]
+Sweeps = Annotated[
+    str, typer.Option("--sweeps", metavar="N|auto", help="Passes over the full tensor; 0 for none, as in the paper.")
+]
+Solver = Annotated[str, typer.Option("--solver", metavar="pqp|wnmf|lee_seung", help="How blocks are factorized.")]
+Matching = Annotated[str, typer.Option("--matching", metavar="procrustes|angle", help="How blocks are matched.")]
+Restarts = Annotated[int, typer.Option("--restarts", min=1, help="Random starts of the anchor block.")]
+
+Rows = Annotated[int, typer.Option("--rows", min=1, help="Rows to draw.")]
+Variables = Annotated[int, typer.Option("--variables", min=1, help="Variables to draw.")]
+Levels = Annotated[int, typer.Option("--levels", min=2, help="Levels of every variable.")]
+Noise = Annotated[
+    float, typer.Option("--noise", min=0.0, max=1.0, metavar="DELTA", help="Share of cells replaced by uniform draws.")
+]
+Alpha = Annotated[float, typer.Option("--alpha", metavar="A", help="Concentration of every component.")]
+
+
+def number_or_auto(option: str, text: str, kind: type[int] | type[float]) -> str | int | float:
+    """ "auto", or the number that a text stands for."""
+    if text == "auto":
+        return text
+    try:
+        return kind(text)
+    except ValueError:
+        words = "an integer" if kind is int else "a positive number"
+        raise InputError(f"{option} is auto or {words}; got {text!r}") from None
+
+
+@contextmanager
+def shown(quiet: bool, verbose: bool) -> Iterator[None]:
+    """Progress as the options ask: lines, nothing, or bars where someone looks."""
+    import sys
+
+    from mixmem.progress import BarProgress, LineProgress, Progress, showing
+
+    if quiet and verbose:
+        raise InputError("--quiet and --verbose ask for opposite things; give one of them")
+    kind: type[Progress] = Progress
+    if verbose:
+        kind = LineProgress
+    elif not quiet and sys.stderr.isatty():
+        kind = BarProgress
+    with showing(kind):
+        yield

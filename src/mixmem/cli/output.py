@@ -1,0 +1,157 @@
+"""What commands write and print: tables of the fixed layouts, and short texts for standard output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import typer
+
+from mixmem.errors import InputError
+from mixmem.page import plain_number, spread_of_variables
+from mixmem.schema import KINDS, Schema
+from mixmem.store import write_atomically
+
+if TYPE_CHECKING:
+    from mixmem.cli.demonstration import DemoRun
+    from mixmem.cli.fitting import FitRun
+    from mixmem.simulate import Simulation
+
+PARAMETER_DIGITS, MEMBERSHIP_DIGITS = 10, 8
+"""Significant digits in the files: more would be bytes without information."""
+
+
+def component_names(k: int) -> list[str]:
+    """component_1..component_k."""
+    return [f"component_{h + 1}" for h in range(k)]
+
+
+def _components(values: np.ndarray, digits: int) -> list[pl.Series]:
+    names = component_names(values.shape[1])
+    return [pl.Series(name, np.ascontiguousarray(values[:, h])).round_sig_figs(digits) for h, name in enumerate(names)]
+
+
+def membership_frame(memberships: np.ndarray, row_ids: np.ndarray, row_name: str = "row") -> pl.DataFrame:
+    """Row ids and memberships (n, k)."""
+    ids = pl.Series(row_name, row_ids.tolist() if row_ids.dtype == object else row_ids, strict=False)
+    columns = _components(memberships, MEMBERSHIP_DIGITS)
+    if row_name in {column.name for column in columns}:
+        raise InputError(f"the row ids' column cannot be called {row_name!r}, as a component is; rename it")
+    return pl.DataFrame([ids, *columns])
+
+
+def write_theta(path: Path, schema: Schema, theta: np.ndarray) -> None:
+    """variable, level, statistic, component_1..k."""
+    variables = schema.variables
+    labels = [
+        pl.Series("variable", [v.name for v in variables for _ in v.levels], dtype=pl.String),
+        pl.Series("level", [level for v in variables for level in v.levels], dtype=pl.String),
+        pl.Series("statistic", [KINDS[v.kind].statistic for v in variables for _ in v.levels], dtype=pl.String),
+    ]
+    pl.DataFrame([*labels, *_components(theta, PARAMETER_DIGITS)]).write_csv(path)
+
+
+def write_alpha(path: Path, alpha: np.ndarray) -> None:
+    """component, alpha."""
+    frame = pl.DataFrame({"component": component_names(len(alpha)), "alpha": alpha})
+    frame.with_columns(pl.col("alpha").round_sig_figs(PARAMETER_DIGITS)).write_csv(path)
+
+
+def write_codes(path: Path, codes: np.ndarray, schema: Schema) -> None:
+    """A table of codes as its values."""
+    columns = [pl.Series(v.name, v.values()).gather(codes[:, j]) for j, v in enumerate(schema.variables)]
+    pl.DataFrame(columns).write_csv(path)
+
+
+def write_simulation(folder: Path, drawn: Simulation) -> None:
+    """data.csv and the truth in the layouts of fit."""
+    write_codes(folder / "data.csv", drawn.codes, drawn.schema)
+    write_theta(folder / "theta.csv", drawn.schema, drawn.theta)
+    write_alpha(folder / "alpha.csv", drawn.alpha)
+    write_table(folder / "memberships.csv", membership_frame(drawn.memberships, np.arange(len(drawn.codes))))
+
+
+WRITERS: dict[str, Callable[[pl.DataFrame, Any], Any]] = {
+    ".csv": lambda frame, path: frame.write_csv(path),
+    ".tsv": lambda frame, path: frame.write_csv(path, separator="\t"),
+    ".parquet": lambda frame, path: frame.write_parquet(path),
+}
+
+
+def write_table(path: Path, frame: pl.DataFrame) -> None:
+    """Write a frame in the format of the suffix."""
+    WRITERS[path.suffix.lower()](frame, path)
+
+
+@contextmanager
+def table_writer(path: Path) -> Iterator[Callable[[pl.DataFrame], None]]:
+    """A function that writes a frame; a path that cannot be written is refused before anything is computed."""
+    if str(path) == "-":
+        yield lambda frame: typer.echo(frame.write_csv(), nl=False)
+        return
+    if path.suffix.lower() not in WRITERS:
+        raise InputError(f"{path} has the suffix {path.suffix!r}; expected one of {' '.join(WRITERS)}, or - for CSV")
+    with write_atomically(path) as temporary:
+        yield lambda frame: write_table(temporary, frame)
+
+
+# --- Texts for standard output
+
+
+def fit_text(run: FitRun, out: Path) -> str:
+    """What was found, in a few lines."""
+    files = "report.html (open this), theta.csv, alpha.csv, memberships.csv, model.mixmem, fit.json"
+    return "\n".join([*_found(run), f"in {out}: {files}"])
+
+
+def _found(run: FitRun) -> list[str]:
+    model, report, k = run.model, run.model.report_, len(run.model.alpha_)
+    shares = run.rows.memberships.mean(axis=0)
+    origin = "estimated" if report["alpha0"]["estimated"] else "given"
+    lines = [
+        f"{k} component{'s' * (k > 1)} in {report['rows']:,} rows of {report['variables']:,} variables",
+        f"alpha0 {plain_number(model.alpha0_)} ({origin})",
+        "",
+        f"  {'component':<14}{'alpha':>10}{'mean membership':>18}",
+    ]
+    lines += [
+        f"  {name:<14}{plain_number(alpha):>10}{share:>17.1%}"
+        for name, alpha, share in zip(component_names(k), model.alpha_, shares, strict=True)
+    ]
+    if k > 1:
+        best = np.argsort(-spread_of_variables(model._theta, run.table.schema.offsets, shares), kind="stable")[:5]
+        lines += ["", f"told apart best by: {', '.join(run.table.schema.names[j] for j in best)}"]
+    return [*lines, convergence(report)]
+
+
+def convergence(report: dict[str, Any]) -> str:
+    """Whether the fit converged, and what to change if not."""
+    ended = (report["sweeps"] or report["blocks"]["each"][-1])["reason"]
+    if report["converged"]:
+        return f"converged: {ended}"
+    return f"NOT converged: {ended}; try more --sweeps, more --restarts or fewer components"
+
+
+def demo_text(run: DemoRun, out: Path) -> str:
+    """The demonstration in a few lines, and where to go from there."""
+    schema, k = run.fit.table.schema, len(run.fit.model.alpha_)
+    return "\n".join(
+        [
+            f"simulated: a survey of {len(run.fit.table.codes):,} respondents, {schema.n_variables} questions with "
+            f"{schema.n_levels.min()} to {schema.n_levels.max()} answers,",
+            f"           drawn from {k} hidden profiles with alpha {', '.join(map(plain_number, run.alpha))} "
+            f"(alpha0 {plain_number(float(run.alpha.sum()))})",
+            "found:     " + "\n           ".join(_found(run.fit)).replace("           \n", "\n"),
+            f"error:     theta {run.theta_error:.4f}, memberships {run.membership_error:.4f} (root mean square, "
+            "after matching components)",
+            f"time:      {run.seconds:.1f} s",
+            "",
+            f"look at    {out / 'report.html'}   what the components are",
+            f"           {out / 'demo.png'}   estimate against truth",
+            f"next       mixmem fit {out / 'data.csv'} -k {k} --out myfit",
+        ]
+    )

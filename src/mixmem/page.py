@@ -1,0 +1,278 @@
+"""report.html: one self-contained page about a fit.
+
+Here numbers become what the template shows (texts, shares, coordinates of small drawings); the template holds all
+markup and escapes every name. Only as much of a wide or long table is shown as a reader can take in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SHOWN_VARIABLES, SHOWN_LEVELS, SHOWN_COMPONENTS, SHOWN_ROWS = 12, 10, 24, 200
+TYPICAL = 3
+"""Levels named as typical of a component."""
+CLEAR = 0.8
+"""A row whose largest membership exceeds this belongs clearly to one component."""
+BINS = 20
+LONGEST = 60
+"""Characters of a name that are shown."""
+
+# Okabe and Ito's colours, then Tol's muted ones: both hold for the common kinds of colour blindness.
+COLOURS = (
+    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999",
+    "#882255", "#44AA99", "#DDCC77", "#AA4499", "#117733", "#6699CC",
+)  # fmt: skip
+
+
+def spread_of_variables(theta: np.ndarray, offsets: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """How far a variable's levels differ between components, 0 to 1, for every variable (p,).
+
+    The mean over components (weighted by ``shares``, (k,)) of the total variation distance between the component's
+    level probabilities and the average row's; theta (rows, k), variable j in rows offsets[j] to offsets[j + 1].
+    """
+    weights = shares / shares.sum()
+    deviation = np.abs(theta - (theta @ weights)[:, None]) @ weights
+    return 0.5 * np.add.reduceat(deviation, np.asarray(offsets)[:-1])
+
+
+def plain_number(value: float) -> str:
+    """A number for reading: four digits, no exponent where none is needed.
+
+    >>> plain_number(0.123456), plain_number(12345.6), plain_number(2.0)
+    ('0.1235', '12,346', '2')
+    """
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
+
+
+def render_page(
+    document: Mapping[str, Any],
+    names: Sequence[tuple[str, str]],
+    theta: np.ndarray,
+    alpha: np.ndarray,
+    memberships: np.ndarray,
+) -> str:
+    """The page, from what fit.json holds, (variable, level) of each row of theta (rows, k), alpha and memberships."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    theta, memberships = np.asarray(theta, dtype=float), np.asarray(memberships, dtype=float)
+    k = len(alpha)
+    if theta.shape != (len(names), k) or memberships.ndim != 2 or memberships.shape[1] != k:
+        raise ValueError(f"theta {theta.shape}, alpha ({k},) and memberships {memberships.shape} do not fit together")
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    path = document["data"]["path"]
+    shares = memberships.mean(axis=0)
+    groups = [len(list(rows)) for _, rows in groupby(names, key=lambda name: name[0])]
+    offsets = np.concatenate([[0], np.cumsum(groups)])
+    return environment.get_template("report.html.jinja").render(
+        fit=document,
+        report=document["report"],
+        k=k,
+        source="standard input" if path == "-" else _short(Path(path).name or path),
+        components=_components(names, theta, alpha, shares, offsets),
+        variables=_variables(names, theta, shares, offsets),
+        shown_components=_shown_components(shares),
+        rows=_rows(memberships),
+        sure=_sure(document),
+        settings=[(name, _short(_said(value), 200)) for name, value in document["settings"].items()],
+        seconds=_seconds(document["seconds"]),
+        number=plain_number,
+        short=_short,
+        colour=colour,
+    )
+
+
+def colour(component: int) -> str:
+    """The colour of a component, counted from 0."""
+    return COLOURS[component % len(COLOURS)]
+
+
+# --- Components and variables
+
+
+def _components(
+    names: Sequence[tuple[str, str]], theta: np.ndarray, alpha: np.ndarray, shares: np.ndarray, offsets: np.ndarray
+) -> list[dict[str, Any]]:
+    lift = theta - (theta @ (shares / shares.sum()))[:, None]
+    # The level of every variable that a component favours most: one variable is named once.
+    best = np.maximum.reduceat(lift, offsets[:-1], axis=0)
+    largest = max(float(shares.max()), 1e-12)
+    found = []
+    for h in range(len(alpha)):
+        typical = []
+        for j in np.argsort(-best[:, h], kind="stable")[:TYPICAL]:
+            row = offsets[j] + int(lift[offsets[j] : offsets[j + 1], h].argmax())
+            variable, level = names[row]
+            typical.append({"variable": _short(variable), "level": _short(level), "share": float(theta[row, h])})
+        found.append(
+            {
+                "number": h + 1,
+                "alpha": plain_number(float(alpha[h])),
+                "share": float(shares[h]),
+                "width": 100.0 * float(shares[h]) / largest,
+                "typical": typical if len(alpha) > 1 else [],
+            }
+        )
+    return found
+
+
+def _shown_components(shares: np.ndarray) -> list[int]:
+    """The largest components, in their own order: more columns than these nobody can compare."""
+    return sorted(np.argsort(-shares, kind="stable")[:SHOWN_COMPONENTS].tolist())
+
+
+def _variables(
+    names: Sequence[tuple[str, str]], theta: np.ndarray, shares: np.ndarray, offsets: np.ndarray
+) -> list[dict[str, Any]]:
+    if theta.shape[1] < 2:
+        return []
+    spread = spread_of_variables(theta, offsets, shares)
+    columns = _shown_components(shares)
+    found = []
+    for j in np.argsort(-spread, kind="stable")[:SHOWN_VARIABLES]:
+        rows = np.arange(offsets[j], offsets[j + 1])
+        if len(rows) > SHOWN_LEVELS:  # those that differ most, in the order of the levels
+            differing = np.argsort(-np.ptp(theta[rows], axis=1), kind="stable")[:SHOWN_LEVELS]
+            rows = rows[np.sort(differing)]
+        found.append(
+            {
+                "name": _short(names[rows[0]][0]),
+                "spread": float(spread[j]),
+                "left_out": int(offsets[j + 1] - offsets[j] - len(rows)),
+                "levels": [
+                    {"name": _short(names[row][1]), "cells": [float(theta[row, h]) for h in columns]} for row in rows
+                ],
+            }
+        )
+    return found
+
+
+# --- Memberships
+
+
+def _rows(memberships: np.ndarray) -> dict[str, Any]:
+    n = len(memberships)
+    largest = memberships.max(axis=1)
+    counts, _ = np.histogram(np.clip(largest, 0.0, 1.0), bins=BINS, range=(0.0, 1.0))
+    sample = memberships[np.arange(min(n, SHOWN_ROWS)) * n // min(n, SHOWN_ROWS)]
+    return {
+        "clear_share": float((largest > CLEAR).mean()),
+        "clear_from": CLEAR,
+        "median": float(np.median(largest)),
+        "histogram": {"tops": (counts / max(int(counts.max()), 1)).tolist(), "most": int(counts.max()) / n},
+        "sample": {"size": len(sample), "areas": stacked_areas(sample)},
+    }
+
+
+def stacked_areas(memberships: np.ndarray) -> list[tuple[int, str]]:
+    """Stacked bars as one SVG path a component, (component, path), to be drawn in this order on a canvas of n x 100.
+
+    Rows come sorted by leading component. Path h covers components 1..h, so that later paths (smaller h) leave of it
+    what is component h's own: k paths in place of n k rectangles.
+    """
+    leading = memberships.argmax(axis=1)
+    order = np.lexsort((-memberships.max(axis=1), leading))
+    tops = 100.0 - 100.0 * np.clip(np.cumsum(memberships[order], axis=1), 0.0, 1.0)
+    paths = []
+    for h in range(memberships.shape[1] - 1, -1, -1):
+        steps = "".join(f"V{top:.1f}H{i + 1}" for i, top in enumerate(tops[:, h]))
+        paths.append((h, f"M0 100{steps}V100Z"))
+    return paths
+
+
+# --- How sure
+
+
+def _sure(document: Mapping[str, Any]) -> dict[str, Any]:
+    report = document["report"]
+    matching = report["matching"]
+    last = report["sweeps"] or report["blocks"]["each"][-1]
+    margins = [_margin(each) for each in matching["each"]]
+    known = [margin for margin in margins if margin is not None]
+    kept = matching["anchors_kept"]
+    error = report["alpha0"]["standard_error_of_log"]
+    value = report["alpha0"]["value"]
+    return {
+        "reason": last["reason"],
+        "margin": min(known) if known else None,
+        "kept": kept["permutation"] == list(range(len(kept["permutation"]))),
+        "kept_guaranteed": kept["guaranteed"],
+        "kept_margin": _margin(kept),
+        "theorem": next(c["theorem"] for c in kept["conditions"] if _used(c, kept["method"])),
+        "interval": None if error is None else (value * math.exp(-1.96 * error), value * math.exp(1.96 * error)),
+        "curve": _curve(report["alpha0"]["tried"], value),
+    }
+
+
+def _used(condition: Mapping[str, Any], method: str) -> bool:
+    return ("Procrustes" in condition["theorem"]) == (method == "procrustes")
+
+
+def _margin(match: Mapping[str, Any]) -> float | None:
+    return next((c["margin"] for c in match["conditions"] if _used(c, match["method"])), None)
+
+
+CURVE_WIDTH, CURVE_HEIGHT = 440.0, 190.0
+CURVE_LEFT, CURVE_RIGHT, CURVE_TOP, CURVE_BOTTOM = 62.0, 428.0, 12.0, 150.0
+
+
+def _curve(tried: Sequence[Sequence[float]], value: float) -> dict[str, Any] | None:
+    """The likelihood over log alpha0 in the coordinates of a small drawing."""
+    if len(tried) < 2:
+        return None
+    x, y = np.log([point[0] for point in tried]), np.array([point[1] for point in tried])
+    top = float(y.max())
+    # Far from the truth the likelihood falls off so deep that the peak would look flat: those points are cut off.
+    low = max(float(y.min()), top - 5.0 * (top - float(np.median(y))))
+    low = low if low < top else top - 1.0
+    scale_x = (CURVE_RIGHT - CURVE_LEFT) / max(float(np.ptp(x)), 1e-12)
+    scale_y = (CURVE_BOTTOM - CURVE_TOP) / (top - low)
+
+    def across(at: float) -> float:
+        return CURVE_LEFT + (at - float(x.min())) * scale_x
+
+    points = [(across(float(a)), CURVE_TOP + (top - float(b)) * scale_y) for a, b in zip(x, y, strict=True)]
+    ticks = [10.0**e * m for e in range(-3, 4) for m in (1, 3)]
+    return {
+        "line": " ".join(f"{a:.1f},{min(b, 4 * CURVE_BOTTOM):.1f}" for a, b in points),
+        "dots": [(a, b) for a, b in points if b <= CURVE_BOTTOM + 0.01],
+        "cut": sum(b > CURVE_BOTTOM + 0.01 for _, b in points),
+        "value": across(math.log(value)),
+        "ticks": [(across(math.log(t)), f"{t:g}") for t in ticks if x.min() - 1e-9 <= math.log(t) <= x.max() + 1e-9],
+        "top": f"{top:.2f}",
+        "low": f"{low:.2f}",
+        "box": (CURVE_WIDTH, CURVE_HEIGHT, CURVE_LEFT, CURVE_RIGHT, CURVE_TOP, CURVE_BOTTOM),
+    }
+
+
+# --- Small texts
+
+
+def _seconds(seconds: Mapping[str, float]) -> list[dict[str, Any]]:
+    total = sum(seconds.values())
+    longest = max([*seconds.values(), 1e-12])
+    stages = [{"name": n, "text": f"{s:.2f}", "width": 100.0 * s / longest} for n, s in seconds.items()]
+    return [*stages, {"name": "together", "text": f"{total:.2f}", "width": None}]
+
+
+def _said(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _short(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -1,0 +1,70 @@
+"""The package's own rules: stages import only earlier stages, and everything public is documented."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import mixmem
+
+ROOT = Path(mixmem.__file__).parent
+MODULES = sorted(
+    ".".join(("mixmem", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+    for path in ROOT.rglob("*.py")
+    if path.name != "__main__.py"
+)
+
+# The way of the data: a module may import those before it in this list, its own package, and the free ones.
+ORDER = [
+    "schema", "levels", "read", "encoding", "moments", "plan", "solvers", "match", "assemble", "blocks", "sweep",
+    "estimate",
+    "memberships", "select", "simulate", "parameters", "report", "store", "model", "scores", "page", "plots", "config",
+    "demo", "cli",
+]  # fmt: skip
+FREE = {"errors", "kernels", "progress"}
+
+
+def imports_of(path: Path) -> set[str]:
+    """First part of every mixmem module a file imports, at its top or inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module] if node.module != "mixmem" else [f"mixmem.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("mixmem.")}
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_stage_imports_only_earlier_stages(path):
+    stage = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    imported = imports_of(path) - FREE - {stage, "__version__"}
+    if stage in FREE:
+        assert not imported
+    elif stage in ORDER:
+        assert all(name in ORDER and ORDER.index(name) < ORDER.index(stage) for name in imported), imported
+    else:
+        assert stage in ("__init__", "__main__")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_run(name):
+    module = import_module(name)
+    assert module.__doc__
+    assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("name", [name for name in mixmem.__all__ if name != "__version__"])
+def test_public_names_are_documented(name):
+    assert len(getattr(mixmem, name).__doc__ or "") > 30
+
+
+def test_unknown_names_are_said():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        mixmem.nothing

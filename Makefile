@@ -27,6 +27,7 @@ lint: $(STAMP)
 	.venv/bin/mypy
 
 bench: $(STAMP)
+	.venv/bin/python -m pip install -q -e ".[bench]"
 	.venv/bin/python -m benchmarks
 
 clean:

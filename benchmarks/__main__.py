@@ -7,9 +7,9 @@ import csv
 import sys
 from pathlib import Path
 
-from benchmarks import accuracy, authors, wide
+from benchmarks import accuracy, authors, solvers, wide
 
-BENCHMARKS = {"accuracy": accuracy.run, "wide": wide.run, "authors": authors.run}
+BENCHMARKS = {"accuracy": accuracy.run, "wide": wide.run, "authors": authors.run, "solvers": solvers.run}
 RESULTS = Path(__file__).parent / "results"
 
 

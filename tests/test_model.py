@@ -109,7 +109,7 @@ def test_the_papers_way_matches_every_block():
     assert rmse(table.theta, model.theta_.iloc[:, 3:]) < 0.03
 
 
-@pytest.mark.parametrize("solver", ["wnmf", "pqp"])
+@pytest.mark.parametrize("solver", ["wnmf", "pqp", "hals", "tpm", "nojd0", "nojd1", "meld"])
 @pytest.mark.parametrize("matching", ["angle", "procrustes"])
 def test_solvers_and_matchings_in_the_papers_way(solver, matching):
     table = simulate_gdlm(3000, 40, 3, random_state=2)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from mixmem import InputError, align_components, factorize, solve_nqp, third_moment
 from mixmem.solvers import SOLVERS, random_start
+from mixmem.solvers.joint_diagonalization import diagonalize_jointly
 from mixmem.solvers.nqp import pqp_gamma, pqp_phi
 
 
@@ -170,9 +171,102 @@ def test_refusals(tensor, k, solver, message):
 
 def test_every_solver_keeps_the_contract():
     tensor = np.random.default_rng(3).random((4, 5, 6))
+    pairs = (tensor.sum(axis=2), tensor.sum(axis=1), tensor.sum(axis=0))
     for name in SOLVERS:
-        found = factorize(tensor, 2, solver=name, max_iter=20, random_state=0)
+        found = factorize(tensor, 2, solver=name, pairs=pairs, max_iter=20, random_state=0)
         assert [factor.shape for factor in found.factors] == [(4, 2), (5, 2), (6, 2)]
         assert np.allclose([factor.sum(axis=0) for factor in found.factors], 1)
         assert found.weights.shape == (2,)
         assert found.residual == found.history[-1]
+
+
+# --- General decompositions
+
+
+def symmetric_tensor(columns, weights):
+    return np.einsum("ah,bh,ch,h->abc", columns, columns, columns, weights), (columns * weights) @ columns.T
+
+
+@pytest.mark.parametrize("solver", ["tpm", "nojd0", "nojd1"])
+@pytest.mark.parametrize("seed", range(5))
+def test_exact_orthogonal_tensors_are_decomposed(solver, seed):
+    rng = np.random.default_rng(seed)
+    columns = np.linalg.qr(rng.standard_normal((9, 5)))[0]
+    tensor, second = symmetric_tensor(columns, rng.uniform(1, 3, 5))
+    found = factorize(tensor, 5, solver=solver, pairs=(second,) * 3, random_state=seed)
+    assert np.abs(found.tensor - tensor).max() < 1e-6
+    unit = found.factors[2] / np.linalg.norm(found.factors[2], axis=0)
+    assert np.allclose(np.abs(unit.T @ columns).max(axis=0), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["nojd0", "nojd1"])
+@pytest.mark.parametrize("seed", range(5))
+def test_exact_asymmetric_tensors_are_jointly_diagonalized(solver, seed):
+    rng = np.random.default_rng(seed)
+    factors = [rng.standard_normal((d, 5)) for d in (7, 8, 9)]
+    tensor = np.einsum("ah,bh,ch->abc", *factors)
+    found = factorize(tensor, 5, solver=solver, random_state=seed)
+    assert np.abs(found.tensor - tensor).max() < 1e-5 * np.abs(tensor).max()
+
+
+def test_power_method_on_exact_moments_of_distinct_variables():
+    rng = np.random.default_rng(0)
+    theta = rng.dirichlet(np.full(4, 0.5), size=(9, 3)).transpose(0, 2, 1).reshape(36, 3)
+    alpha = np.array([0.2, 0.3, 0.4])
+    u, v, w = theta[:12], theta[12:24], theta[24:]
+    pairs = tuple((a * (alpha / (0.9 * 1.9))) @ b.T for a, b in ((u, v), (u, w), (v, w)))
+    found = factorize(third_moment(u, v, w, alpha), 3, solver="tpm", pairs=pairs, random_state=0)
+    estimate = 3 * np.concatenate(found.factors)
+    assert np.abs(estimate[:, align_components(theta, estimate)] - theta).max() < 1e-6
+
+
+def test_the_papers_example_has_a_negative_factor_in_a_general_decomposition():
+    found = factorize(paper_example(), 2, solver="nojd0", random_state=0)
+    assert np.abs(found.tensor - paper_example()).max() < 1e-8
+    assert min(factor.min() for factor in found.factors) < -0.1
+
+
+def test_joint_diagonalizer_keeps_the_best_of_noisy_matrices():
+    rng = np.random.default_rng(1)
+    mixing = rng.standard_normal((4, 4))
+    matrices = np.einsum("ih,rh,jh->rij", mixing, rng.standard_normal((12, 4)), mixing)
+    noise = 1e-3 * rng.standard_normal(matrices.shape)
+    v, history, _ = diagonalize_jointly(matrices + noise + noise.transpose(0, 2, 1))
+    overlap = np.abs(v @ mixing)
+    overlap /= overlap.max(axis=1, keepdims=True)
+    assert np.sort(overlap, axis=1)[:, -2].max() < 0.02
+    assert min(history) <= history[0]
+
+
+def test_hals_and_exact_updates_end_in_the_same_place():
+    rng = np.random.default_rng(5)
+    tensor = np.einsum("ah,bh,ch->abc", *(rng.random((d, 3)) for d in (8, 9, 10)))
+    tensor += 0.3 * rng.standard_normal(tensor.shape)
+    start = [random_start(tensor.shape, 3, rng)]
+    ends = [factorize(tensor, 3, solver=s, starts=start, tol=1e-13, max_iter=5000).residual for s in ("hals", "pqp")]
+    assert ends[0] == pytest.approx(ends[1], rel=1e-6)
+
+
+def test_meld_reweights_and_stays_nonnegative():
+    rng = np.random.default_rng(0)
+    factors = [rng.dirichlet(np.ones(6), size=2).T for _ in range(3)]
+    tensor = np.einsum("ah,bh,ch->abc", *factors) + 1e-4 * rng.standard_normal((6, 6, 6))
+    found = factorize(tensor, 2, solver="meld", random_state=0)
+    assert (np.diff(found.history) <= 1e-12).all()
+    order = align_components(factors[0], found.factors[0])
+    assert np.abs(found.factors[0][:, order] - factors[0]).max() < 0.02
+    assert all((factor >= 0).all() for factor in found.factors)
+
+
+def test_what_solvers_need_is_said_before_they_run(monkeypatch):
+    tensor = np.ones((3, 4, 5))
+    with pytest.raises(InputError, match=r"'tpm' needs second moments .* \(3, 4\), \(3, 5\) and \(4, 5\)"):
+        factorize(tensor, 2, solver="tpm")
+    with pytest.raises(InputError, match=r"pairs must have the shapes"):
+        factorize(tensor, 2, solver="tpm", pairs=(np.ones((3, 3)),) * 3)
+    monkeypatch.setattr("mixmem.solvers._free_memory", lambda: 1000)
+    with pytest.raises(InputError, match=r"'meld' needs 2,720 bytes of memory .* 1,000 are free"):
+        factorize(tensor, 2, solver="meld")
+    monkeypatch.undo()
+    with pytest.raises(InputError, match=r"modes of at least k = 4 rows; the tensor has shape \(3, 4, 5\)"):
+        factorize(tensor, 4, solver="nojd0")

@@ -13,8 +13,8 @@ from mixmem.match import Matching, match_columns
 from mixmem.moments import Array, BlockMoments, FirstMoments, third_moments
 from mixmem.plan import Plan
 from mixmem.progress import Progress
-from mixmem.solvers import random_start, solver_for
-from mixmem.solvers.contract import Effort, Factorization, Factors, rescaled
+from mixmem.solvers import decompose, random_start, solver_for
+from mixmem.solvers.contract import Effort, Factorization, Factors, Pairs, rescaled
 
 BATCH_BYTES = 64_000_000
 """Memory for the tensors in flight at once; blocks are factorized in batches that fit."""
@@ -56,7 +56,8 @@ def factorize_anchors(
     """Factorize the anchor block from several random starts and keep the best."""
     tensor = block.corrected(alpha0)
     starts = [random_start(tensor.shape, n_components, child) for child in rng.spawn(n_restarts)]
-    found = min(_solve([tensor], [0] * n_restarts, starts, effort), key=lambda result: result.residual)
+    pairs = [block.corrected_pairs(alpha0)]
+    found = min(_solve([tensor], [0] * n_restarts, starts, pairs, effort, rng), key=lambda result: result.residual)
     parts, weights = block_theta(found, block.modes, block.rows, plan.schema, means)
     theta = np.zeros((plan.schema.n_rows, n_components))
     for where, part in zip(block.rows, parts, strict=True):
@@ -73,6 +74,7 @@ def factorize_partitions(
     *,
     matching: str,
     effort: Effort,
+    rng: np.random.Generator,
     progress: Progress,
 ) -> Start:
     """The paper's way through the middle: every partition's block on its own, then matched over the anchors."""
@@ -88,7 +90,8 @@ def factorize_partitions(
             moments = third_moments(codes, schema, blocks[begin : begin + batch])
             tensors = [block.corrected(alpha0) for block in moments]
             starts = [_warm_start(block, start, means) for block in moments]
-            found = _solve(tensors, range(len(tensors)), starts, effort)
+            pairs = [block.corrected_pairs(alpha0) for block in moments]
+            found = _solve(tensors, range(len(tensors)), starts, pairs, effort, rng)
             for block, tensor, result in zip(moments, tensors, found, strict=True):
                 parts, _ = block_theta(result, block.modes, block.rows, schema, means)
                 cuts = [int(schema.n_levels[mode[:m]].sum()) for mode, m in zip(block.modes, anchor_sizes, strict=True)]
@@ -115,16 +118,26 @@ def _solve(
     tensors: Sequence[Array],
     which: Sequence[int],
     starts: Sequence[Factors],
+    pairs: Sequence[Pairs],
     effort: Effort,
+    rng: np.random.Generator,
 ) -> list[Factorization]:
-    """Scale (algorithm 1, first line), pad to one shape, run the solver, scale back."""
+    """Scale (algorithm 1, first line), run the solver, scale back: one result a start, or a tensor if it needs none."""
     scales = [float(np.abs(tensor).max()) or 1.0 for tensor in tensors]
+    solver = solver_for(effort.solver, *tensors, k=starts[0][0].shape[1])
+    if solver.descend is None:
+        results = [
+            decompose(
+                solver, tensor / scale, starts[0][0].shape[1], pair, child, max_iter=effort.max_iter, tol=effort.tol
+            )
+            for tensor, scale, pair, child in zip(tensors, scales, pairs, rng.spawn(len(tensors)), strict=True)
+        ]
+        return [rescaled(result, scale) for result, scale in zip(results, scales, strict=True)]
     shape = np.max([tensor.shape for tensor in tensors], axis=0)
     padded = np.zeros((len(tensors), *shape))
     for r, tensor in enumerate(tensors):
         padded[r][tuple(slice(d) for d in tensor.shape)] = tensor / scales[r]
-    solver = solver_for(effort.solver, padded)
-    results = solver.solve(padded, which, starts, max_iter=effort.max_iter, tol=effort.tol, inner=effort.inner)
+    results = solver.descend(padded, which, starts, max_iter=effort.max_iter, tol=effort.tol, inner=effort.inner)
     return [rescaled(result, scales[w]) for w, result in zip(which, results, strict=True)]
 
 

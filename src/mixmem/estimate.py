@@ -80,7 +80,15 @@ def estimate(
     reference = start.theta[anchors]
     if plan.partitions:
         start = factorize_partitions(
-            codes, plan, first, start, alpha0, matching=settings.matching, effort=settings.effort, progress=progress
+            codes,
+            plan,
+            first,
+            start,
+            alpha0,
+            matching=settings.matching,
+            effort=settings.effort,
+            rng=restarts,
+            progress=progress,
         )
         theta = start.theta
     else:

@@ -56,7 +56,8 @@ class GDLM(TransformerMixin, BaseEstimator):
     sweeps : "auto" or int
         Alternating passes over the full tensor, never formed; 0 for none, as in the paper.
     solver : str
-        How blocks are factorized: "pqp", "wnmf" or "lee_seung".
+        How blocks are factorized: "pqp", "hals", "wnmf", "meld", "tpm", "nojd0", "nojd1" or "lee_seung"
+        (:func:`mixmem.factorize` says what each is).
     matching : str
         How blocks are matched: "procrustes" or "angle".
     refine : None or "auto"

@@ -118,11 +118,23 @@ class BlockMoments:
 
     def corrected(self, alpha0: float) -> Array:
         """The block of M^{jst} (equation 3): E[b x b x b] less what the Dirichlet's own correlation adds."""
+        return correct_third(self.counts / self.n_rows, *self._lower(), alpha0)
+
+    def corrected_pairs(self, alpha0: float) -> tuple[Array, Array, Array]:
+        """The blocks of M^{js} (equation 2) between the modes: (d_u, d_v), (d_u, d_w), (d_v, d_w)."""
+        (uv, uw, vw), (u, v, w) = self._lower()
+        return (
+            correct_second(uv, u, v, alpha0),
+            correct_second(uw, u, w, alpha0),
+            correct_second(vw, v, w, alpha0),
+        )
+
+    def _lower(self) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
+        """Raw second moments between the modes, and the means."""
         raw = self.counts / self.n_rows
         n_u, n_v, n_w = (len(mode) for mode in self.modes)
         pairs = raw.sum(axis=2) / n_w, raw.sum(axis=1) / n_v, raw.sum(axis=0) / n_u
-        means = pairs[0].sum(axis=1) / n_v, pairs[0].sum(axis=0) / n_u, pairs[1].sum(axis=0) / n_u
-        return correct_third(raw, pairs, means, alpha0)
+        return pairs, (pairs[0].sum(axis=1) / n_v, pairs[0].sum(axis=0) / n_u, pairs[1].sum(axis=0) / n_u)
 
 
 def correct_third(

@@ -35,12 +35,12 @@ def _rescale(x, into):
 
 @kernel
 def _update(q, z, x, inner, epsilon):
-    """One mode's update: ``inner`` PQP steps of every row, or its exact minimiser where inner is 0."""
+    """One mode's update: ``inner`` PQP steps of every row, or -inner cycles towards its minimiser."""
     if inner > 0:
         pqp_rows(q, z, x, inner, epsilon, 1e-15)
     else:
         for r in range(x.shape[0]):
-            exact_row(q, z[r], x[r], 1000, 1e-13)
+            exact_row(q, z[r], x[r], -inner, 1e-13)
 
 
 @kernel
@@ -57,7 +57,7 @@ def _change(x, before):
 
 @kernel
 def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
-    """Alternating PQP on one tensor, factors in place; returns (sweeps done, converged).
+    """Alternating updates of one tensor's factors, in place; returns (sweeps done, converged).
 
     t (d_a, d_b, d_c), a (d_a, k), b (d_b, k), c (d_c, k); history (3 * sweeps,) receives the squared residual after
     every mode's update. Modes 1 and 2 share the product T x_3 C, since C does not change between them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,8 @@ import numpy as np
 from mixmem.moments import Array
 
 Factors = tuple[Array, Array, Array]
+Pairs = tuple[Array, Array, Array]
+"""Second moments between the modes of a block: (d_1, d_2), (d_1, d_3), (d_2, d_3)."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +38,18 @@ class Factorization:
 
 
 def normalized(factors: Factors) -> tuple[Factors, Array]:
-    """Factors with columns that sum to one, and the product of what was taken off: (factors, weights)."""
+    """Factors with columns that sum to one, and the product of what was taken off: (factors, weights).
+
+    A column that sums to nearly nothing because its signs cancel, as a general decomposition may give, is scaled to
+    absolute values that sum to one instead.
+    """
     weights = np.ones(factors[0].shape[1])
     out = []
     for factor in factors:
-        sums = factor.sum(axis=0)
-        safe = np.where(sums > 0.0, sums, 1.0)
-        out.append(factor / safe)
-        weights = weights * sums
+        sums, sizes = factor.sum(axis=0), np.abs(factor).sum(axis=0)
+        scale = np.where(np.abs(sums) > 1e-9 * sizes, sums, sizes)
+        out.append(factor / np.where(scale != 0.0, scale, 1.0))
+        weights = weights * scale
     return (out[0], out[1], out[2]), weights
 
 
@@ -57,20 +64,27 @@ class Effort:
     inner: int | None = None
 
 
-Solve = Callable[..., list[Factorization]]
+Descend = Callable[..., list[Factorization]]
+Decompose = Callable[..., Factorization]
 
 
 @dataclass(frozen=True)
 class Solver:
     """A solver's declaration: what it needs is data, and is checked before anything is computed.
 
-    ``solve(tensors, which, starts, max_iter=, tol=, inner=)`` factorizes ``tensors[which[r]]`` from ``starts[r]`` for
-    every r; tensors (blocks, d_1, d_2, d_3) may be zero-padded beyond the rows of a start.
+    One that descends has ``descend(tensors, which, starts, max_iter=, tol=, inner=)``, which factorizes
+    ``tensors[which[r]]`` from ``starts[r]`` for every r; tensors (blocks, d_1, d_2, d_3) may be zero-padded beyond the
+    rows of a start. One that takes a tensor alone has ``decompose(tensor, k, pairs, rng, max_iter=, tol=)``; its
+    factors may be negative. ``needs_pairs``: second moments between the modes must be given; without the need they are
+    made from the tensor where they are not. ``memory(shape, k)``: bytes it takes beside the tensor.
     """
 
     name: str
-    solve: Solve
+    descend: Descend | None = None
+    decompose: Decompose | None = None
     needs_nonnegative_entries: bool = False
+    needs_pairs: bool = False
+    memory: Callable[[tuple[int, ...], int], int] = lambda shape, k: 8 * math.prod(shape[:2]) * k
 
 
 def rescaled(result: Factorization, scale: float) -> Factorization:

@@ -1,4 +1,4 @@
-"""Solvers side by side on one block of the paper's simulation: hals beside TensorLy's, pqp beside the printed algorithm.
+"""Solvers side by side on one block of the paper's simulation: hals with TensorLy's, pqp with the printed algorithm.
 
 One process, one thread, the same start. "objective" is the squared residual reached; for pqp, the time to reach the
 objective that one PQP step a mode (the algorithm as printed) has after 3,000 rounds.

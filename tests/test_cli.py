@@ -13,8 +13,6 @@ import pytest
 
 import mixmem
 from mixmem.cli import main
-from mixmem.cli.describe import level_counts
-from mixmem.encoding import encode
 from mixmem.model import GDLM, load
 from mixmem.progress import BarProgress, LineProgress, Progress, current
 from mixmem.simulate import simulate_gdlm
@@ -421,13 +419,6 @@ def test_info_names_every_problem(tmp_path, capsys):
     ):
         assert text in err
     assert "padding" not in out + err
-
-
-def test_level_counts():
-    rng = np.random.default_rng(0)
-    table = encode(rng.integers(0, 4, (50, 5)))
-    expected = [np.bincount(table.codes[:, j], minlength=4) for j in range(5)]
-    np.testing.assert_array_equal(level_counts(table), np.concatenate(expected))
 
 
 def test_report_is_rebuilt_from_the_files(fitted, tmp_path, capsys):

@@ -23,7 +23,7 @@ ORDER = [
     "schema", "levels", "read", "encoding", "moments", "plan", "solvers", "match", "assemble", "blocks", "sweep",
     "estimate",
     "memberships", "select", "simulate", "parameters", "report", "store", "model", "scores", "page", "plots", "config",
-    "demo", "cli",
+    "demo", "experiments", "cli",
 ]  # fmt: skip
 FREE = {"errors", "kernels", "progress"}
 

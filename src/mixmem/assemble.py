@@ -44,8 +44,8 @@ def block_theta(
     """Theta of a block's variables, mode by mode, and the components' weights w_h (k,).
 
     A mode's column sums to one over all its variables, and would sum to one over each of them if theta stood there, so
-    the product of the three column scales is the factorization's weight over the numbers of variables. Negative entries,
-    which general decompositions give, are rounded to zero.
+    the product of the three column scales is the factorization's weight over the numbers of variables. Negative
+    entries, which general decompositions give, are rounded to zero.
     """
     parts = [
         simplex_rows(np.maximum(factor, 0.0), schema.n_levels[mode], means[where])[0]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,12 +26,7 @@ def comparison(
     names: Sequence[str],
 ) -> Figure:
     """Estimate against truth, components matched: theta (rows, k) on the left, memberships (n, k) on the right."""
-    # Figure and its Agg canvas directly: pyplot would choose a backend and keep the figure alive.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(13.0, 6.0), dpi=120, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = _blank(13.0, 6.0)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.25))
     _scatter(figure.add_subplot(grid[:, 0]), true_theta, theta, names)
     above, below = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
@@ -45,6 +41,27 @@ def comparison(
 def sorted_rows(memberships: np.ndarray) -> np.ndarray:
     """Rows by leading component, the purest of each first."""
     return np.lexsort((-memberships.max(axis=1), memberships.argmax(axis=1)))
+
+
+def save(figure: Figure, stem: Path) -> None:
+    """Write a figure as stem.png and stem.svg."""
+    from matplotlib import rc_context
+
+    # No date and no random ids in the SVG: the same results make the same file.
+    with rc_context({"svg.hashsalt": "mixmem"}):
+        figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
+    figure.savefig(stem.with_suffix(".png"))
+
+
+def _blank(width: float, height: float) -> Figure:
+    """An empty figure of that many inches."""
+    # Figure and its Agg canvas directly: pyplot would choose a backend and keep the figure alive.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=120, layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def _scatter(axes: Any, truth: np.ndarray, estimate: np.ndarray, names: Sequence[str]) -> None:
@@ -85,3 +102,185 @@ def _plain(axes: Any) -> None:
     for side in ("bottom", "left"):
         axes.spines[side].set_color(SOFT)
     axes.tick_params(colors=SOFT, labelsize=10)
+
+
+# --- The paper's experiments
+
+EMPHASIS = "mixmem"
+"""The method drawn over all others, in black."""
+MARKERS = "osD^vPX"
+
+
+def error_figure(rows: Sequence[Mapping[str, Any]], methods: Sequence[str], title: str) -> Figure:
+    """Errors in the paper's layout: a row of panels for each delta, a column for each n, k along, RMSE up.
+
+    ``rows`` hold n, delta, k, method, rmse and published; one line a method, the published one faint behind it.
+    """
+    deltas, sizes, ks = (sorted({row[key] for row in rows}) for key in ("delta", "n", "k"))
+    drawn = [method for method in methods if any(row["method"] == method for row in rows)]
+    figure = _blank(1.2 + 2.9 * max(2, len(sizes)), 1.5 + 2.35 * len(deltas))
+    panels = figure.subplots(len(deltas), len(sizes), sharex=True, sharey=True, squeeze=False)
+    style = {method: _style(method, methods) for method in drawn}
+    for i, delta in enumerate(deltas):
+        for j, n in enumerate(sizes):
+            here = [row for row in rows if row["delta"] == delta and row["n"] == n]
+            for method in drawn:
+                of_method = {row["k"]: row for row in here if row["method"] == method}
+                aside = 0.025 * (methods.index(method) - (len(methods) - 1) / 2)  # equal errors stay visible
+                _line(panels[i, j], ks, of_method, "published", {**style[method], **FAINT}, aside)
+                _line(panels[i, j], ks, of_method, "rmse", style[method], aside)
+            _error_axes(panels[i, j], ks)
+            if i == 0:
+                panels[i, j].set_title(f"n = {n:,}", color=INK, fontsize=12)
+        panels[i, 0].set_ylabel(f"contamination {delta:.0%}\nRMSE of theta", color=INK, fontsize=11)
+    for axes in panels[-1]:
+        axes.set_xlabel("components k", color=INK, fontsize=11)
+    _legend(figure, [(method, style[method]) for method in drawn], title)
+    return figure
+
+
+FAINT: dict[str, Any] = {"alpha": 0.45, "linewidth": 1.2, "linestyle": (0, (4, 2)), "markersize": 0, "zorder": 1}
+
+
+def _style(method: str, methods: Sequence[str]) -> dict[str, Any]:
+    place = list(methods).index(method)
+    first = method == EMPHASIS
+    return {
+        "color": INK if first else colour(place),
+        "linewidth": 2.6 if first else 1.6,
+        "marker": MARKERS[place % len(MARKERS)],
+        "markersize": 6 if first else 4.5,
+        "markeredgewidth": 0,
+        "zorder": 4 if first else 3 - 0.1 * place,  # the paper's own method above those it is compared with
+    }
+
+
+def _line(
+    axes: Any,
+    ks: Sequence[int],
+    rows: Mapping[int, Mapping[str, Any]],
+    key: str,
+    style: dict[str, Any],
+    aside: float = 0.0,
+) -> None:
+    points = [(place + aside, rows[k][key]) for place, k in enumerate(ks) if k in rows and rows[k][key] is not None]
+    if points:
+        axes.plot(*zip(*points, strict=True), **style)
+
+
+def _error_axes(axes: Any, ks: Sequence[int]) -> None:
+    # Evenly spaced as in the paper's figure; errors span more than a decade, so ratios are what can be compared.
+    axes.set_xticks(range(len(ks)), [str(k) for k in ks])
+    axes.set_xlim(-0.25, len(ks) - 0.75)
+    _log_scale(axes, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5))
+
+
+def _log_scale(axes: Any, ticks: Sequence[float]) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(FixedLocator(ticks))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.grid(axis="y", color="#e6e9ec", linewidth=0.8)
+    axes.set_axisbelow(True)
+    _plain(axes)
+
+
+def _legend(figure: Figure, lines: Sequence[tuple[str, dict[str, Any]]], title: str) -> None:
+    from matplotlib.lines import Line2D
+
+    plain: dict[str, Any] = {"color": SOFT, "linewidth": 1.6}
+    handles = [Line2D([], [], label=name, **style) for name, style in lines]
+    handles += [Line2D([], [], label="this run", **plain), Line2D([], [], label="published", **{**plain, **FAINT})]
+    columns = min(len(handles), int(figure.get_figwidth() / 1.25))
+    legend = figure.legend(
+        handles=handles, loc="outside upper center", ncols=columns, frameon=False, fontsize=11,
+        title=title, title_fontsize=12, handlelength=2.2, columnspacing=1.4,
+    )  # fmt: skip
+    legend.get_title().set_color(INK)
+
+
+def runtime_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    """Seconds, error and memory against the number of partitions, a column for each k; the paper's time as a star.
+
+    ``rows`` hold k, partitions (None: the default way), cores, seconds, rmse, peak_mb and paper_seconds.
+    """
+    ks = sorted({row["k"] for row in rows})
+    places = {number: i for i, number in enumerate(sorted({row["partitions"] for row in rows if row["partitions"]}))}
+    cores = sorted({row["cores"] for row in rows})
+    figure = _blank(1.4 + 3.3 * len(ks), 7.6)
+    panels = figure.subplots(3, len(ks), sharex=True, sharey="row", squeeze=False)
+    labels = {"seconds": "seconds", "rmse": "RMSE of theta", "peak_mb": "peak memory, MB"}
+    for j, k in enumerate(ks):
+        for i, (key, label) in enumerate(labels.items()):
+            axes = panels[i, j]
+            for c, count in enumerate(cores):
+                here = [row for row in rows if row["k"] == k and row["cores"] == count]
+                name = f"{count} core{'s' * (count > 1)}"
+                by_number = sorted((places[row["partitions"]], row[key]) for row in here if row["partitions"])
+                way = {"color": colour(c * 5), "linewidth": 1.8}
+                axes.plot(
+                    *zip(*by_number, strict=True), **way, marker=MARKERS[c], markersize=5, label=f"partitioned, {name}"
+                )
+                for row in here:
+                    if not row["partitions"]:
+                        axes.axhline(row[key], **way, linestyle=(0, (4, 2)), label=f"default way, {name}")
+            if i == 0:
+                paper = next(row["paper_seconds"] for row in rows if row["k"] == k and row["paper_seconds"])
+                star = {"color": INK, "markersize": 13, "linestyle": "none", "label": "the paper, 1 core"}
+                axes.plot(places.get(100, 0), paper, "*", **star)
+                axes.set_title(f"k = {k}", color=INK, fontsize=12)
+                _log_scale(axes, (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 100, 300))
+            else:
+                axes.grid(axis="y", color="#e6e9ec", linewidth=0.8)
+                _plain(axes)
+            if j == 0:
+                axes.set_ylabel(label, color=INK, fontsize=11)
+        panels[-1, j].set_xticks(list(places.values()), [str(number) for number in places])
+        panels[-1, j].set_xlabel("partitions", color=INK, fontsize=11)
+    for row_of_panels in panels[1:]:
+        row_of_panels[0].set_ylim(bottom=0)  # last: it fixes the upper end too, for the whole row
+    figure.legend(
+        *panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False, fontsize=11
+    )  # fmt: skip
+    return figure
+
+
+def negatives_figure(rows: Sequence[Mapping[str, Any]], stated: tuple[float, float]) -> Figure:
+    """Share of negative entries against k, a panel for each delta and a line for each n, over the range stated.
+
+    ``rows`` hold n, delta, k, negative_fraction (distinct variables, solid) and negative_full (all, faint).
+    """
+    from matplotlib.lines import Line2D
+
+    deltas, sizes, ks = (sorted({row[key] for row in rows}) for key in ("delta", "n", "k"))
+    figure = _blank(1.2 + 3.4 * len(deltas), 4.2)
+    panels = figure.subplots(1, len(deltas), sharey=True, squeeze=False)[0]
+    shades = ("#b3cde3", "#6fa8d6", "#0072B2", "#003a5c")  # rows are ordered, so their colours are
+    band = None
+    for axes, delta in zip(panels, deltas, strict=True):
+        band = axes.axhspan(*stated, color="#E69F00", alpha=0.15, linewidth=0, label="stated in the paper")
+        for n, shade in zip(sizes, shades, strict=False):
+            here = {row["k"]: row for row in rows if row["delta"] == delta and row["n"] == n}
+            _line(axes, ks, here, "negative_full", {"color": shade, **FAINT, "alpha": 0.8})
+            _line(axes, ks, here, "negative_fraction", {"color": shade, "linewidth": 2, "marker": "o", "markersize": 5})
+        axes.set_title(f"contamination {delta:.0%}", color=INK, fontsize=12)
+        axes.set_xticks(range(len(ks)), [str(k) for k in ks])
+        axes.set_xlabel("components k", color=INK, fontsize=11)
+        axes.set_ylim(0, 0.6)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        axes.grid(axis="y", color="#e6e9ec", linewidth=0.8)
+        _plain(axes)
+    panels[0].set_ylabel("negative entries", color=INK, fontsize=11)
+    handles: list[Any] = [
+        Line2D([], [], color=shade, linewidth=2, marker="o", label=f"n = {n:,}")
+        for n, shade in zip(sizes, shades, strict=False)
+    ]
+    handles += [
+        Line2D([], [], color=SOFT, linewidth=2, label="distinct variables"),
+        Line2D([], [], label="with same-variable blocks", **{"color": SOFT, **FAINT, "alpha": 0.8}),
+        band,
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=7, frameon=False, fontsize=10, columnspacing=1.2)
+    return figure

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mixmem.cli import options
+from mixmem.cli import options, reproducing
 
 app = typer.Typer(
     add_completion=False,
@@ -16,6 +16,7 @@ app = typer.Typer(
     help="Mixed membership models: hidden components of a table, and every row's memberships in them. "
     "Start with: mixmem demo",
 )
+app.add_typer(reproducing.app, name="reproduce")
 
 
 def _version(wanted: bool) -> None:

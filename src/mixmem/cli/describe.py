@@ -8,6 +8,7 @@ import numpy as np
 
 from mixmem.encoding import MIN_VARIABLES, Encoded, encode
 from mixmem.errors import InputError
+from mixmem.moments import first_moments
 from mixmem.plan import largest_k
 from mixmem.progress import current
 from mixmem.read import Coded, Table, read_table
@@ -20,8 +21,8 @@ RARE_ROWS = 5
 NEARLY_CONSTANT = 0.98
 MANY_LEVELS = 30
 """Levels beyond which a variable is more often a code or a number than a category."""
+MOST_REASONS = 12
 NAME_WIDTH, LEVELS_WIDTH = 28, 36
-BLOCK_CELLS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def describe(data: str, *, row_id: str | None = None) -> Description:
         table = read_table(data, row_id=row_id)
         encoded, problems = _encode_what_can_be(table)
     with current().stage("counting"):
-        counts = level_counts(encoded)
+        counts = first_moments(encoded.codes, encoded.schema).counts
     lines = _head(data, table, encoded)
     if encoded.schema.n_variables:
         lines += ["", *_variables(encoded.schema, counts, len(encoded.codes))]
@@ -50,7 +51,9 @@ def refusal(description: Description) -> None:
     """Refuse as `fit` would, with all reasons at once."""
     if description.problems:
         count = len(description.problems)
-        reasons = "".join(f"\n  - {problem}" for problem in description.problems)
+        reasons = "".join(f"\n  - {problem}" for problem in description.problems[:MOST_REASONS])
+        if count > MOST_REASONS:
+            reasons += f"\n  ... and {count - MOST_REASONS} more"
         raise InputError(f"fit would refuse this table for {count} reason{'s' * (count > 1)}:{reasons}")
 
 
@@ -84,17 +87,6 @@ def _encode_some(table: Table, positions: list[int]) -> Encoded:
     encoded = encode(Table(names, (*columns, *[padding] * MIN_VARIABLES), table.n_rows, table.row_ids))
     schema = Schema(encoded.schema.variables[: len(positions)])
     return Encoded(encoded.codes[:, : len(positions)], schema, encoded.row_ids)
-
-
-def level_counts(table: Encoded) -> np.ndarray:
-    """Rows that hold each level, (rows of theta,)."""
-    n, p = table.codes.shape
-    counts = np.zeros(table.schema.n_rows, dtype=np.int64)
-    step = max(1, BLOCK_CELLS // max(p, 1))
-    for begin in range(0, n, step):
-        cells = table.codes[begin : begin + step] + table.schema.offsets[:-1]
-        counts += np.bincount(cells.ravel(), minlength=len(counts))
-    return counts
 
 
 # --- The text

@@ -73,7 +73,12 @@ Partitions = Annotated[
 Sweeps = Annotated[
     str, typer.Option("--sweeps", metavar="N|auto", help="Passes over the full tensor; 0 for none, as in the paper.")
 ]
-Solver = Annotated[str, typer.Option("--solver", metavar="pqp|wnmf|lee_seung", help="How blocks are factorized.")]
+Solver = Annotated[
+    str,
+    typer.Option(
+        "--solver", metavar="NAME", help="How blocks are factorized: pqp, hals, wnmf, meld, tpm, nojd0, nojd1."
+    ),
+]
 Matching = Annotated[str, typer.Option("--matching", metavar="procrustes|angle", help="How blocks are matched.")]
 Restarts = Annotated[int, typer.Option("--restarts", min=1, help="Random starts of the anchor block.")]
 
@@ -84,6 +89,18 @@ Noise = Annotated[
     float, typer.Option("--noise", min=0.0, max=1.0, metavar="DELTA", help="Share of cells replaced by uniform draws.")
 ]
 Alpha = Annotated[float, typer.Option("--alpha", metavar="A", help="Concentration of every component.")]
+
+Tries = Annotated[
+    int | None, typer.Option("--tries", min=1, metavar="N", help="Tables a cell.  [default: 5, with --quick 2]")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A part that still tells something, in a minute or two.")]
+Methods = Annotated[
+    str | None, typer.Option("--methods", metavar="A,B", help="Methods to run, with commas.  [default: all]")
+]
+Processes = Annotated[int | None, typer.Option("--jobs", min=1, metavar="N", help="Processes.  [default: all cores]")]
+Cores = Annotated[
+    int | None, typer.Option("--jobs", min=1, metavar="N", help="Threads beside one.  [default: all cores]")
+]
 
 
 def number_or_auto(option: str, text: str, kind: type[int] | type[float]) -> str | int | float:
@@ -98,8 +115,11 @@ def number_or_auto(option: str, text: str, kind: type[int] | type[float]) -> str
 
 
 @contextmanager
-def shown(quiet: bool, verbose: bool) -> Iterator[None]:
-    """Progress as the options ask: lines, nothing, or bars where someone looks."""
+def shown(quiet: bool, verbose: bool, *, minutes: bool = False) -> Iterator[None]:
+    """Progress as the options ask: lines, nothing, or bars where someone looks.
+
+    What takes ``minutes`` says how far it is in any case: its output goes to a file or a log which is watched.
+    """
     import sys
 
     from mixmem.progress import BarProgress, LineProgress, Progress, showing
@@ -111,5 +131,9 @@ def shown(quiet: bool, verbose: bool) -> Iterator[None]:
         kind = LineProgress
     elif not quiet and sys.stderr.isatty():
         kind = BarProgress
+    if minutes and not quiet and kind is not BarProgress:
+        from mixmem.experiments.pace import EveryStep, PacedProgress
+
+        kind = EveryStep if verbose else PacedProgress
     with showing(kind):
         yield

@@ -1,0 +1,62 @@
+"""How many entries of the empirical moments are negative, in every cell of the paper's simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from mixmem.experiments import methods
+from mixmem.experiments.cells import CELLS, Cell, draw, negative_share
+from mixmem.experiments.ledger import Unit
+from mixmem.experiments.pool import results
+from mixmem.kernels import threads
+from mixmem.plots import negatives_figure, save
+from mixmem.progress import current
+from mixmem.simulate import Simulation
+from mixmem.store import write_atomically
+
+STATED = (0.2, 0.5)
+"""The paper: "typically exhibits between 20 % and 50 % negative entries"."""
+
+
+def run_negatives(
+    out: Path, *, tries: int = 5, jobs: int | None = None, seed: int = 0, cells: Sequence[Cell] = CELLS
+) -> pl.DataFrame:
+    """Shares of negative entries, mean and range over tries, written to results.csv and negatives.png and .svg."""
+    out.mkdir(parents=True, exist_ok=True)
+    units = sorted((Unit(cell, attempt) for cell in cells for attempt in range(tries)), key=lambda unit: -unit.cell.n)
+    found: dict[Unit, tuple[float, float]] = {}
+    with current().stage(f"{len(units)} tables", sum(unit.cell.n for unit in units)) as step:
+        for unit, shares in results(partial(shares_of, seed=seed), units, jobs):
+            found[unit] = shares
+            step(unit.cell.n)
+    rows = []
+    for cell in sorted(cells):
+        distinct, full = np.array([found[Unit(cell, attempt)] for attempt in range(tries)]).T
+        rows.append({
+            "n": cell.n, "delta": cell.delta, "k": cell.k,
+            "negative_fraction": float(distinct.mean()), "smallest": float(distinct.min()),
+            "largest": float(distinct.max()), "negative_full": float(full.mean()), "tries": tries,
+        })  # fmt: skip
+    frame = pl.DataFrame(rows)
+    with write_atomically(out / "results.csv") as temporary:
+        frame.with_columns(pl.col(pl.Float64).round_sig_figs(6)).write_csv(temporary)
+    save(negatives_figure(rows, STATED), out / "negatives")
+    return frame
+
+
+def shares_of(unit: Unit, *, seed: int) -> tuple[float, float]:
+    """Shares in the tensor of distinct variables, and in the full one with same-variable blocks."""
+    table = draw(unit.cell, unit.attempt, seed)[0]
+    return negative_share(table), full_share(table)
+
+
+def full_share(table: Simulation) -> float:
+    """Share of negative entries of the full symmetric tensor, the one the paper's experiment formed."""
+    with threads(1):
+        tensor = methods.symmetric_moments(table.codes, table.schema, float(table.alpha.sum()))[0]
+    return float((tensor < 0.0).mean())

@@ -241,8 +241,11 @@ REFUSALS = [
     (SMALL[:1], r"Found array with 1 sample\(s\)"),
     (frame(c=[4, 4, 4]), "column 'c' is constant: all 3 rows hold '4'.*drop the column"),
     (frame(c=["k", "k", "k"]), "column 'c' is constant"),
-    (frame(c=[1.0, np.nan, 2.0]), r"column 'c' has 1 missing cell\(s\) \(NaN\), the first in row 2 \(id 1\)"),
-    (frame(c=["a", "b", None]), r"column 'c' has 1 missing cell\(s\) \(NaN\), the first in row 3"),
+    (
+        frame(c=[1.0, np.nan, 2.0]),
+        r"column 'c' has 1 missing cell\(s\) \(NaN, or a text like NA\), the first in row 2 \(id 1\)",
+    ),
+    (frame(c=["a", "b", None]), r"column 'c' has 1 missing cell\(s\) \(NaN, or a text like NA\), the first in row 3"),
     (frame(c=pd.array([1, None, 2], dtype="Int64")), r"column 'c' has 1 missing"),
     (
         frame(c=pd.Categorical(["a", None, None])),
@@ -282,7 +285,9 @@ def test_refusals(data, message):
 def test_missing_cells_of_files(tmp_path, cell):
     path = tmp_path / "t.csv"
     path.write_text(f"a,b,c\n1,x,2\n2,{cell},3\n")
-    with pytest.raises(InputError, match=r"column 'b' has 1 missing cell\(s\) \(NaN\), the first in row 2;"):
+    with pytest.raises(
+        InputError, match=r"column 'b' has 1 missing cell\(s\) \(NaN, or a text like NA\), the first in row 2;"
+    ):
         encode(path)
 
 

@@ -8,8 +8,8 @@ from scipy.optimize import nnls
 
 import naive
 from mixmem import Schema, Variable, simulate_gdlm
-from mixmem.kernels import ROW_BLOCK, threads
-from mixmem.kernels.blocks import factorize_many
+from mixmem.kernels import ROW_BLOCK, in_threads, threads
+from mixmem.kernels.blocks import factorize_one
 from mixmem.kernels.counts import block_triples, count_levels
 from mixmem.kernels.grams import gram_sums
 from mixmem.kernels.nqp import exact_rows, pqp_rows
@@ -124,16 +124,18 @@ def test_pqp_steps_converge_to_the_exact_rows():
 
 
 @pytest.mark.parametrize("inner", [-3, 1, 10])
-def test_factorize_many_reports_its_residual(inner):
+def test_factorize_one_reports_its_residual(inner):
     rng = np.random.default_rng(7)
-    tensors = rng.standard_normal((2, 5, 4, 6))
-    a, b, c = (rng.random((3, d, 2)) for d in (5, 4, 6))
-    history, done, converged = np.empty((3, 3 * 40)), np.zeros(3, np.int64), np.zeros(3, np.bool_)
-    which = np.array([0, 1, 0])
-    factorize_many(tensors, which, a, b, c, 40, inner, 1e-10, 0.0, history, done, converged)
-    for r in range(3):
-        residual = ((tensors[which[r]] - np.einsum("ah,bh,ch->abc", a[r], b[r], c[r])) ** 2).sum()
-        assert np.isclose(history[r, 3 * done[r] - 1], residual)
+    tensor = rng.standard_normal((5, 4, 6))
+    a, b, c = (rng.random((d, 2)) for d in (5, 4, 6))
+    history = np.empty(3 * 40)
+    done, _ = factorize_one(tensor, a, b, c, 40, inner, 1e-10, 0.0, history)
+    residual = ((tensor - np.einsum("ah,bh,ch->abc", a, b, c)) ** 2).sum()
+    assert np.isclose(history[3 * done - 1], residual)
+
+
+def test_pieces_in_threads_keep_their_order():
+    assert in_threads(lambda r: r * r, 7) == [0, 1, 4, 9, 16, 25, 36]
 
 
 def test_memberships_satisfy_the_optimality_conditions():

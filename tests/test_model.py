@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mixmem import GDLM, InputError, load, rmse, simulate_gdlm
@@ -157,7 +158,8 @@ def test_saved_models_come_back_whole(tmp_path):
     [
         ({"n_components": 0}, "n_components must be an integer of at least 1; got 0"),
         ({"n_components": 2.5}, "n_components must be an integer"),
-        ({"alpha0": -1}, "alpha0 must be 'auto' or a positive number; got -1"),
+        ({"alpha0": -1}, "alpha0 must be 'auto' or a positive number from 1e-6 to 1e6; got -1"),
+        ({"alpha0": 1e300}, "alpha0 must be 'auto' or a positive number from 1e-6 to 1e6; got 1e"),
         ({"alpha0": "some"}, "alpha0 must be 'auto'"),
         ({"sweeps": -1}, "sweeps must be 'auto' or an integer of at least 0"),
         ({"n_partitions": 0}, "n_partitions must be 'auto' or an integer of at least 1"),
@@ -182,6 +184,23 @@ def test_unknown_levels_are_refused_by_name():
     new.loc[7, "x3"] = 9
     with pytest.raises(InputError, match=r"'x3', row 8 .*holds '9', a level the model does not know"):
         fitted().transform(new)
+
+
+def test_a_fit_that_does_not_settle_warns(monkeypatch):
+    monkeypatch.setattr("mixmem.estimate.MOST_SWEEPS", 1)
+    with pytest.warns(ConvergenceWarning, match="did not converge: stopped after 1 sweeps"):
+        assert not fitted().report_["converged"]
+
+
+def test_equal_rows_get_equal_likelihoods():
+    model = fitted()
+    twice = pd.concat([TABLE.frame[:50], TABLE.frame[:50][::-1]])
+    scores = model.score_samples(twice)
+    assert (scores[:50] == scores[50:][::-1]).all()
+
+
+def test_declared_kinds_stand_in_the_schema():
+    assert fitted(variables={"x3": "ordinal"}).schema_.variables[3].kind == "ordinal"
 
 
 def test_verbose_speaks_on_standard_error_only(capfd):

@@ -94,13 +94,21 @@ def _check_shape(table: Table, schema: Schema | None) -> None:
         raise InputError(
             f"Found array with {table.n_columns} feature(s) (shape={shape}) while a minimum of "
             f"{MIN_VARIABLES} is "
-            "required: memberships show in how three variables go together; give the table more columns"
+            "required: memberships show in how three variables go together; " + _separator_hint(table)
         )
     if table.n_rows < 2:
         raise InputError(
             f"Found array with 1 sample(s) (shape={shape}) while a minimum of 2 is required to learn levels: "
             "give the table more rows"
         )
+
+
+def _separator_hint(table: Table) -> str:
+    """What to do about too few columns: a file with another separator has all of them in one."""
+    for separator, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if table.n_columns == 1 and separator in table.names[0]:
+            return f"the columns seem to be separated by {word}: save the file with commas, or tabs as .tsv"
+    return "give the table more columns"
 
 
 def _match_columns(table: Table, schema: Schema) -> Table:
@@ -294,7 +302,10 @@ class _Texts:
     def of(cls, position: int, column: Coded, table: Table) -> _Texts:
         absent = column.codes < 0
         if absent.any():
-            raise _missing(table.names[position], absent, table)
+            further = sum(
+                isinstance(other, Coded) and bool((other.codes < 0).any()) for other in table.columns[position + 1 :]
+            )
+            raise _missing(table.names[position], absent, table, further)
         counts = np.bincount(column.codes, minlength=len(column.values))
         self = cls(position, column, np.flatnonzero(counts).tolist())
         self._check(table)
@@ -371,7 +382,7 @@ def _row(table: Table, row: int) -> str:
 def _missing(name: str, absent: np.ndarray, table: Table, further: int = 0) -> InputError:
     also = f" ({further} further column(s) too)" if further else ""
     return InputError(
-        f"column {name!r} has {int(absent.sum())} missing cell(s) (NaN), the first in "
+        f"column {name!r} has {int(absent.sum())} missing cell(s) (NaN, or a text like NA), the first in "
         f"{_row(table, int(np.argmax(absent)))}{also}; missing cells are not handled yet: drop these rows "
         "or give the "
         "cells a level of their own"

@@ -99,9 +99,17 @@ def estimate(
         theta = first.means[:, None]  # one component is the mean: there is nothing to separate
     elif settings.n_sweeps != 0:
         swept = sweep(
-            codes, plan.schema, first, theta, alpha0, n_sweeps=settings.n_sweeps or MOST_SWEEPS,
-            tol=sweep_tolerance(settings, codes.shape[0]), rng=order, progress=progress,
-        )  # fmt: skip
+            codes,
+            plan.schema,
+            first,
+            theta,
+            alpha0,
+            n_sweeps=settings.n_sweeps or MOST_SWEEPS,
+            tol=sweep_tolerance(settings, codes.shape[0]),
+            early=settings.n_sweeps is None,
+            rng=order,
+            progress=progress,
+        )
         theta, weights = swept.theta, swept.weights
     return Estimate(
         theta,
@@ -114,4 +122,4 @@ def estimate(
 
 def sweep_tolerance(settings: Settings, n_rows: int) -> float:
     """Distance to the sweeps' limit, root mean square, at which they end: a fiftieth of the least sampling error."""
-    return 0.0 if settings.n_sweeps is not None else 0.02 * float(np.sqrt(settings.n_components / n_rows))
+    return 0.02 * float(np.sqrt(settings.n_components / n_rows))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mixmem.encoding import Encoded, encode
@@ -21,7 +24,7 @@ from mixmem.parameters import check_parameters, seed_sequence
 from mixmem.plan import make_plan
 from mixmem.progress import LineProgress, Progress, current
 from mixmem.report import fit_report
-from mixmem.schema import KINDS, Schema
+from mixmem.schema import Schema
 from mixmem.select import choose_alpha0, row_likelihood
 from mixmem.simulate import draw_table
 from mixmem.store import load_model, save_model
@@ -65,7 +68,8 @@ class GDLM(TransformerMixin, BaseEstimator):
     n_restarts : int
         Random starts of the anchor block, of which the best is kept.
     random_state : None, int or numpy random generator
-        The result is the same to the last bit for the same integer, at any number of threads.
+        The result is the same to the last bit for the same integer, at any number of threads; None draws a new seed
+        every time.
     n_jobs : None or int
         Threads; None for all cores.
     verbose : bool
@@ -152,8 +156,19 @@ class GDLM(TransformerMixin, BaseEstimator):
         order = np.argsort(-found.concentration.alpha, kind="stable")
         self._set(table.schema, found.theta[:, order], found.concentration.alpha[order])
         self.report_ = fit_report(plan, found, chosen, n_rows=table.codes.shape[0], seed=seed, seconds=progress.seconds)
+        if not self.report_["converged"] and settings.n_sweeps in (
+            None,
+            0,
+        ):  # a number of sweeps asked for is no failure
+            last = self.report_["sweeps"] or self.report_["blocks"]["each"][-1]
+            warnings.warn(
+                f"the fit did not converge: {last['reason']}; "
+                "fewer components, more sweeps or more n_restarts may help",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         self.n_features_in_ = table.schema.n_variables
-        names = getattr(X, "columns", None)
+        names = getattr(X, "columns", None) if hasattr(X, "shape") else None
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -171,7 +186,11 @@ class GDLM(TransformerMixin, BaseEstimator):
             return fit_rows(table.codes, self.schema_, self._theta, self.alpha_, progress=self._progress())
 
     def score_samples(self, X: Any) -> Array:
-        """Log-likelihood of every row (n,), memberships integrated out under Dirichlet(alpha)."""
+        """Log-likelihood of every row (n,), memberships integrated out under Dirichlet(alpha).
+
+        Up to 300 variables by a particle filter, whose error is about 0.3 a row (equal rows get equal values); longer
+        rows by Laplace's method.
+        """
         table = self._encoded(X)
         with threads(self.n_jobs):
             if self.schema_.n_variables > LONG_ROW:
@@ -257,13 +276,15 @@ def load(path: str | Path) -> GDLM:
 
 
 def _encoded(X: Any, kinds: Mapping[str, str] | None) -> Encoded:
-    """Encode, after checking the declared kinds against the names there are."""
+    """Encode, with the declared kinds in the schema; names and kinds that do not exist are refused."""
     table = X if isinstance(X, Encoded) else encode(X)
-    for name, kind in (kinds or {}).items():
-        table.schema.index([name])
-        if kind not in KINDS:
-            raise InputError(f"column {name!r} is declared {kind!r}; expected one of {', '.join(KINDS)}")
-    return table
+    if not kinds:
+        return table
+    variables = list(table.schema.variables)
+    for name, kind in kinds.items():
+        j = int(table.schema.index([name])[0])
+        variables[j] = replace(variables[j], kind=kind)
+    return replace(table, schema=Schema(tuple(variables)))
 
 
 def _plain(value: Any) -> Any:

@@ -201,7 +201,6 @@ def _sure(document: Mapping[str, Any]) -> dict[str, Any]:
     margins = [_margin(each) for each in matching["each"]]
     known = [margin for margin in margins if margin is not None]
     kept = matching["anchors_kept"]
-    error = report["alpha0"]["standard_error_of_log"]
     value = report["alpha0"]["value"]
     return {
         "reason": last["reason"],
@@ -210,7 +209,6 @@ def _sure(document: Mapping[str, Any]) -> dict[str, Any]:
         "kept_guaranteed": kept["guaranteed"],
         "kept_margin": _margin(kept),
         "theorem": next(c["theorem"] for c in kept["conditions"] if _used(c, kept["method"])),
-        "interval": None if error is None else (value * math.exp(-1.96 * error), value * math.exp(1.96 * error)),
         "curve": _curve(report["alpha0"]["tried"], value),
     }
 

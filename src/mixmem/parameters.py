@@ -25,8 +25,8 @@ def _integer(least: int) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, (int, np.integer)) and type(value) is not bool and int(value) >= least
 
 
-def _positive(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and type(value) is not bool and 0.0 < float(value) < float("inf")
+def _concentration(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and type(value) is not bool and 1e-6 <= float(value) <= 1e6
 
 
 def _auto_or(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -35,7 +35,7 @@ def _auto_or(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 PARAMETERS: dict[str, Allowed] = {
     "n_components": Allowed("an integer of at least 1", _integer(1)),
-    "alpha0": Allowed("'auto' or a positive number", _auto_or(_positive)),
+    "alpha0": Allowed("'auto' or a positive number from 1e-6 to 1e6", _auto_or(_concentration)),
     "variables": Allowed(
         "None or a dictionary from column name to kind", lambda value: value is None or isinstance(value, Mapping)
     ),

@@ -43,6 +43,7 @@ def fit_report(
             "value": estimate.concentration.alpha0,
             "estimated": alpha0 is not None,
             "standard_error_of_log": None if alpha0 is None else _finite(alpha0.standard_error),
+            "at_bound": alpha0 is not None and alpha0.at_bound,
             "tried": [] if alpha0 is None else [list(point) for point in alpha0.tried],
             "discrepancy": estimate.concentration.discrepancy,
         },

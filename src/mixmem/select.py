@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mixmem.assemble import concentration
 from mixmem.estimate import Settings, estimate
 from mixmem.kernels.particles import marginal_likelihood
 from mixmem.memberships import LEAST_PROBABILITY
@@ -19,13 +20,14 @@ from mixmem.moments import Array, first_moments, third_moments
 from mixmem.plan import make_plan, spread_rows
 from mixmem.progress import Progress
 from mixmem.schema import Schema
+from mixmem.sweep import sweep
 
 MOST_ROWS, MOST_VARIABLES, LIKELIHOOD_ROWS = 5_000, 100, 1_000
 PARTICLES = 64
 RANGE = (0.03, 48.0)
 """Bounds of the search: from rows that belong to one component each to rows all nearly alike."""
-SWEEPS, RESTARTS = 8, 4
-"""Effort of the estimate at each point: enough to rank them."""
+SWEEPS = 5
+"""Sweeps at each point, from the estimate at the nearest one: enough to rank them."""
 COARSE, FINE, REACH = 6, 7, 0.9
 """Points of the first look over the range, of the second around its best, and how far the second reaches, in log."""
 
@@ -55,30 +57,42 @@ def choose_alpha0(
 ) -> Alpha0:
     """The alpha0 whose moment estimate gives the rows the highest likelihood, on a part of the table."""
     rng = np.random.default_rng([*seed.generate_state(4), 2])
-    settings = replace(settings, n_sweeps=SWEEPS, n_restarts=RESTARTS)
+    settings = replace(settings, n_sweeps=SWEEPS)
     part, part_schema = _part(spread_rows(codes, MOST_ROWS), schema, rng)
     first = first_moments(part, part_schema)
     plan = make_plan(part, part_schema, settings.n_components, rng=rng)
     block = third_moments(part, part_schema, [plan.anchors])[0]
     scored = spread_rows(part, LIKELIHOOD_ROWS)
     tried: dict[float, float] = {}
+    thetas: dict[float, Array] = {}
+    order = np.random.default_rng([*seed.generate_state(4), 3])
 
     def look(points: Array) -> None:
         for point in points.tolist():
             step(1)
-            if point not in tried:
-                found = estimate(part, plan, first, block, np.exp(point), settings, seed=seed, progress=Progress())
-                theta, alpha = found.theta, found.concentration.alpha
-                tried[point] = float(row_likelihood(scored, part_schema, theta, alpha).mean())
+            if point in tried:
+                continue
+            alpha0 = float(np.exp(point))
+            if not thetas:
+                start = estimate(part, plan, first, block, alpha0, settings, seed=seed, progress=Progress()).theta
+            else:
+                start = thetas[min(thetas, key=lambda known: abs(known - point))]
+            swept = sweep(
+                part, part_schema, first, start, alpha0, n_sweeps=SWEEPS, tol=0.0, rng=order, progress=Progress()
+            )
+            thetas[point] = swept.theta
+            alpha = concentration(swept.weights, alpha0).alpha
+            tried[point] = float(row_likelihood(scored, part_schema, swept.theta, alpha).mean())
 
     low, high = float(np.log(RANGE[0])), float(np.log(RANGE[1]))
     with progress.stage("alpha0", COARSE + FINE) as step:
-        look(np.linspace(low, high, COARSE))
+        coarse = np.linspace(low, high, COARSE)
+        look(coarse[np.argsort(np.abs(coarse), kind="stable")])  # alpha0 = 1 first, then outwards
         center = float(np.clip(max(tried, key=tried.__getitem__), low + REACH, high - REACH))
         look(np.linspace(center - REACH, center + REACH, FINE))
     best, error = _peak(tried, len(scored))
     points = tuple((float(np.exp(point)), tried[point]) for point in sorted(tried))
-    return Alpha0(float(np.exp(best)), error, points, bool(best <= low or best >= high))
+    return Alpha0(float(np.exp(best)), error, points, bool(best <= low + 1e-6 or best >= high - 1e-6))
 
 
 def row_likelihood(

@@ -168,8 +168,12 @@ def sweep(
     tol: float,
     rng: np.random.Generator,
     progress: Progress,
+    early: bool = True,
 ) -> Swept:
-    """Alternate over groups of variables until theta is within ``tol`` (root mean square) of where sweeps lead."""
+    """Alternate over groups of variables until theta is within ``tol`` (root mean square) of where sweeps lead.
+
+    Without ``early``, all ``n_sweeps`` are made, however near theta is.
+    """
     tensor = FullTensor(codes, schema, first, theta, alpha0)
     n_groups = groups_for(schema.n_variables)
     changes: list[float] = []
@@ -185,10 +189,10 @@ def sweep(
             tensor.weights = weights
             changes.append(float(np.sqrt(((tensor.theta - before) ** 2).mean())))
             left = _distance_left(changes)
-            if left <= tol:
-                reason = f"about {left:.2g} (at most {tol:.2g}) from where sweeps lead, after sweep {len(changes)}"
+            if left <= tol and (early or len(changes) == n_sweeps):
+                reason = f"after {len(changes)} sweeps theta is within {left:.1g} of where it settles"
                 return Swept(tensor.theta, weights, tuple(changes), n_groups, True, reason)
-    reason = f"stopped after {n_sweeps} sweeps; theta still changed by {changes[-1]:.2g}"
+    reason = f"stopped after {n_sweeps} sweeps, with theta still changing by {changes[-1]:.1g} a sweep"
     return Swept(tensor.theta, weights, tuple(changes), n_groups, False, reason)
 
 

@@ -8,8 +8,11 @@ once; commands import what they need when they run.
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import typer
 
@@ -22,7 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (by default the program's own) and return its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _run(arguments)
+        with _termination_interrupts():
+            return _run(arguments)
     except KeyboardInterrupt:
         return _end("interrupted; nothing was written", 1)
     except InputError as error:
@@ -43,6 +47,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _end(f"failed with {type(error).__name__}: {reason}{advice}", 1)
 
 
+@contextmanager
+def _termination_interrupts() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does, so that nothing half-written is left."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _usage(error: Exception) -> str | None:
     """What to tell the user if the error is theirs to repair: typer's own, or about files that they named."""
     if hasattr(error, "format_message"):  # typer's usage errors, whose class moved between its versions
@@ -57,8 +74,11 @@ def _usage(error: Exception) -> str | None:
 
 
 def _run(arguments: list[str]) -> int:
+    import warnings
+
     from mixmem.cli.commands import app
 
+    warnings.filterwarnings("ignore", message="the fit did not converge")  # the result says so itself
     # The command is called without typer's own main, which would turn interruptions and exits into its own.
     command = typer.main.get_command(app)
     try:

@@ -112,8 +112,9 @@ def memberships(
 ) -> None:
     """Memberships of the rows of a table in the components of a fitted model."""
     from mixmem.cli.fitting import row_memberships
-    from mixmem.cli.output import table_writer
+    from mixmem.cli.output import refuse_overwriting, table_writer
 
+    refuse_overwriting(out, data, model)
     with options.shown(quiet, verbose), table_writer(out) as write:
         write(row_memberships(model, data, row_id=id_column, jobs=jobs, quiet=quiet))
 
@@ -143,7 +144,7 @@ def simulate(
         write_simulation(folder, drawn)
     if not quiet:
         typer.echo(
-            f"{rows:,} rows of {variables:,} variables written to {out / 'data.csv'}, with their truth beside it"
+            f"{rows:,} rows of {variables:,} variables written to {out / 'data.csv'}, their truth to truth_*.csv"
         )
 
 

@@ -25,11 +25,13 @@ from mixmem.page import render_page
 from mixmem.parameters import check_parameters
 from mixmem.plan import spread_rows
 from mixmem.progress import current
-from mixmem.select import LIKELIHOOD_ROWS
 from mixmem.store import write_atomically
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+LIKELIHOOD_CELLS = 500_000
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ def run_fit(
     model.fit(table)
     began = time.perf_counter()
     rows = model.fit_rows(table)
+    some = _some(table)
     fitted = {stage: seconds for stage, seconds in model.report_["seconds"].items() if stage != "read"}
     document = {
         "mixmem": __version__,
@@ -77,7 +80,8 @@ def run_fit(
         "settings": model.get_params(deep=False),
         "seed": model.report_["seed"],
         "log_likelihood": {
-            "mean_of_rows": model.score(_some(table)),
+            "mean_of_rows": model.score(some),
+            "rows": len(some.codes),
             "mean_of_rows_given_memberships": float(rows.conditional.mean()),
         },
         "memberships": {"largest_gap": float(rows.gap.max()), "most_steps": int(rows.n_steps.max())},
@@ -89,7 +93,8 @@ def run_fit(
 
 def _some(table: Encoded) -> Encoded:
     """Rows enough for a mean, spread over the table: the likelihood of every row would take longer than the fit."""
-    codes, ids = spread_rows(table.codes, LIKELIHOOD_ROWS), spread_rows(table.row_ids, LIKELIHOOD_ROWS)
+    most = max(1000, LIKELIHOOD_CELLS // table.schema.n_variables)
+    codes, ids = spread_rows(table.codes, most), spread_rows(table.row_ids, most)
     return Encoded(codes, table.schema, ids)
 
 
@@ -151,7 +156,7 @@ def rebuild_report(folder: Path) -> Path:
 def announce_compilation(quiet: bool) -> None:
     """Say why the first fit of an installation takes longer, if this is it."""
     if not quiet and not _compiled():
-        typer.echo("mixmem: compiling kernels for this machine, once (about 15 s)", err=True)
+        typer.echo("mixmem: compiling kernels for this machine, once (about 25 s)", err=True)
 
 
 def _compiled() -> bool:

@@ -68,11 +68,11 @@ def write_codes(path: Path, codes: np.ndarray, schema: Schema) -> None:
 
 
 def write_simulation(folder: Path, drawn: Simulation) -> None:
-    """data.csv and the truth in the layouts of fit."""
+    """data.csv and the truth in the layouts of fit, under names that a fit into the same folder does not touch."""
     write_codes(folder / "data.csv", drawn.codes, drawn.schema)
-    write_theta(folder / "theta.csv", drawn.schema, drawn.theta)
-    write_alpha(folder / "alpha.csv", drawn.alpha)
-    write_table(folder / "memberships.csv", membership_frame(drawn.memberships, np.arange(len(drawn.codes))))
+    write_theta(folder / "truth_theta.csv", drawn.schema, drawn.theta)
+    write_alpha(folder / "truth_alpha.csv", drawn.alpha)
+    write_table(folder / "truth_memberships.csv", membership_frame(drawn.memberships, np.arange(len(drawn.codes))))
 
 
 WRITERS: dict[str, Callable[[pl.DataFrame, Any], Any]] = {
@@ -85,6 +85,13 @@ WRITERS: dict[str, Callable[[pl.DataFrame, Any], Any]] = {
 def write_table(path: Path, frame: pl.DataFrame) -> None:
     """Write a frame in the format of the suffix."""
     WRITERS[path.suffix.lower()](frame, path)
+
+
+def refuse_overwriting(out: Path, *inputs: str | Path) -> None:
+    """An output must not take the place of what it is made from."""
+    for path in map(Path, inputs):
+        if out.exists() and path.exists() and out.samefile(path):
+            raise InputError(f"--out {out} is the file that is read; name another")
 
 
 @contextmanager
@@ -112,6 +119,8 @@ def _found(run: FitRun) -> list[str]:
     model, report, k = run.model, run.model.report_, len(run.model.alpha_)
     shares = run.rows.memberships.mean(axis=0)
     origin = "estimated" if report["alpha0"]["estimated"] else "given"
+    if report["alpha0"]["at_bound"]:
+        origin += ", at the end of the range searched: rows look " + ("unmixed" if model.alpha0_ < 1 else "alike")
     lines = [
         f"{k} component{'s' * (k > 1)} in {report['rows']:,} rows of {report['variables']:,} variables",
         f"alpha0 {plain_number(model.alpha0_)} ({origin})",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numba
 from numba import njit, prange
@@ -13,10 +14,21 @@ from threadpoolctl import threadpool_limits
 ROW_BLOCK = 512
 """Rows summed together before anything is added across blocks; part of the result's last bits, so it is fixed."""
 
-kernel: Any = njit(cache=True)
+kernel: Any = njit(cache=True, nogil=True)
 parallel_kernel: Any = njit(cache=True, parallel=True)
 
-__all__ = ["ROW_BLOCK", "kernel", "max_threads", "parallel_kernel", "prange", "threads", "threads_for"]
+Result = TypeVar("Result")
+
+__all__ = ["ROW_BLOCK", "in_threads", "kernel", "max_threads", "parallel_kernel", "prange", "threads", "threads_for"]
+
+
+def in_threads(run: Callable[[int], Result], count: int) -> list[Result]:
+    """run(0), …, run(count - 1), on as many threads as numba has now; ``run`` is to spend its time in a kernel."""
+    workers = min(int(numba.get_num_threads()), count)
+    if workers <= 1:
+        return [run(r) for r in range(count)]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(run, range(count)))
 
 
 def max_threads() -> int:

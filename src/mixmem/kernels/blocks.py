@@ -1,22 +1,45 @@
-"""Nonnegative factorization of many small third-order tensors, algorithm 1 of the paper, in one compiled call."""
+"""Nonnegative factorization of a small third-order tensor, algorithm 1 of the paper, in one compiled call."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from mixmem.kernels._numba import kernel, parallel_kernel, prange
+from mixmem.kernels._numba import kernel
 from mixmem.kernels.nqp import exact_row, pqp_rows
+
+# Loops are written out where an array expression would do: each of those takes numba a second or more to compile.
 
 
 @kernel
-def _objective(norm, x, z, q):
+def _gram(x, out):
+    """out = x'x; x (d, k), out (k, k)."""
+    k = x.shape[1]
+    out[:, :] = 0.0
+    for r in range(x.shape[0]):
+        for h in range(k):
+            for g in range(k):
+                out[h, g] += x[r, h] * x[r, g]
+
+
+@kernel
+def _program(x, y, gram, q):
+    """q = (x'x) * (y'y); x (d, k), y (e, k), gram (k, k) scratch, q (k, k)."""
+    _gram(x, q)
+    _gram(y, gram)
+    for h in range(q.shape[0]):
+        for g in range(q.shape[0]):
+            q[h, g] *= gram[h, g]
+
+
+@kernel
+def _objective(norm, x, z, q, gram):
     """||T - [[A, B, C]]||^2 from one mode's pieces: norm + 2 <x, z> + <x'x, q>, with z = -MTTKRP."""
     k = x.shape[1]
     total = norm
     for r in range(x.shape[0]):
         for h in range(k):
             total += 2.0 * x[r, h] * z[r, h]
-    gram = x.T @ x
+    _gram(x, gram)
     for h in range(k):
         for g in range(k):
             total += gram[h, g] * q[h, g]
@@ -27,10 +50,14 @@ def _objective(norm, x, z, q):
 def _rescale(x, into):
     """Move the column sums of x into another factor; the product is unchanged, the modes stay of one size."""
     for h in range(x.shape[1]):
-        total = x[:, h].sum()
+        total = 0.0
+        for r in range(x.shape[0]):
+            total += x[r, h]
         if total > 0.0:
-            x[:, h] /= total
-            into[:, h] *= total
+            for r in range(x.shape[0]):
+                x[r, h] /= total
+            for r in range(into.shape[0]):
+                into[r, h] *= total
 
 
 @kernel
@@ -41,6 +68,14 @@ def _update(q, z, x, inner, epsilon):
     else:
         for r in range(x.shape[0]):
             exact_row(q, z[r], x[r], -inner, 1e-13)
+
+
+@kernel
+def _copy(x, into):
+    """into = x, both (d, k)."""
+    for r in range(x.shape[0]):
+        for h in range(x.shape[1]):
+            into[r, h] = x[r, h]
 
 
 @kernel
@@ -70,39 +105,42 @@ def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
         for w in range(d_c):
             norm += flat[r, w] * flat[r, w]
     pairs = np.empty((d_a * d_b, k))
+    q, gram = np.empty((k, k)), np.empty((k, k))
+    z_a, z_b, z_c = np.empty((d_a, k)), np.empty((d_b, k)), np.empty((d_c, k))
+    before_a, before_b = np.empty((d_a, k)), np.empty((d_b, k))
     previous = np.inf
     for sweep in range(sweeps):
-        before_a, before_b = a.copy(), b.copy()
-        product = flat @ c
-        gram_c = c.T @ c
-        z = np.zeros((d_a, k))
+        _copy(a, before_a)
+        _copy(b, before_b)
+        product = np.dot(flat, c)
+        z_a[:, :] = 0.0
         for u in range(d_a):
             for v in range(d_b):
                 for h in range(k):
-                    z[u, h] -= product[u * d_b + v, h] * b[v, h]
-        q = gram_c * (b.T @ b)
-        _update(q, z, a, inner, epsilon)
-        history[3 * sweep] = _objective(norm, a, z, q)
+                    z_a[u, h] -= product[u * d_b + v, h] * b[v, h]
+        _program(c, b, gram, q)
+        _update(q, z_a, a, inner, epsilon)
+        history[3 * sweep] = _objective(norm, a, z_a, q, gram)
 
-        z = np.zeros((d_b, k))
+        z_b[:, :] = 0.0
         for u in range(d_a):
             for v in range(d_b):
                 for h in range(k):
-                    z[v, h] -= product[u * d_b + v, h] * a[u, h]
-        q = gram_c * (a.T @ a)
-        _update(q, z, b, inner, epsilon)
-        history[3 * sweep + 1] = _objective(norm, b, z, q)
+                    z_b[v, h] -= product[u * d_b + v, h] * a[u, h]
+        _program(c, a, gram, q)
+        _update(q, z_b, b, inner, epsilon)
+        history[3 * sweep + 1] = _objective(norm, b, z_b, q, gram)
 
         _rescale(a, c)
         _rescale(b, c)
         for u in range(d_a):
             for v in range(d_b):
                 for h in range(k):
-                    pairs[u * d_b + v, h] = a[u, h] * b[v, h]
-        z = -(flat.T @ pairs)
-        q = (a.T @ a) * (b.T @ b)
-        _update(q, z, c, inner, epsilon)
-        objective = _objective(norm, c, z, q)
+                    pairs[u * d_b + v, h] = -a[u, h] * b[v, h]
+        np.dot(flat.T, pairs, z_c)
+        _program(a, b, gram, q)
+        _update(q, z_c, c, inner, epsilon)
+        objective = _objective(norm, c, z_c, q, gram)
         history[3 * sweep + 2] = objective
         if objective > 1e-12 * norm:
             ended = previous - objective <= tolerance * objective
@@ -112,16 +150,3 @@ def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
             return sweep + 1, True
         previous = objective
     return sweeps, False
-
-
-@parallel_kernel
-def factorize_many(tensors, which, a, b, c, sweeps, inner, epsilon, tolerance, history, done, converged):
-    """Factorize ``tensors[which[r]]`` from the start a[r], b[r], c[r], for every r, in parallel and in place.
-
-    tensors (blocks, d_a, d_b, d_c), zero-padded to one shape; which (runs,); a (runs, d_a, k) and so on, zero in padded
-    rows, where a multiplicative update leaves them; history (runs, 3 * sweeps), done (runs,), converged (runs,).
-    """
-    for r in prange(which.shape[0]):
-        count, ended = factorize_one(tensors[which[r]], a[r], b[r], c[r], sweeps, inner, epsilon, tolerance, history[r])
-        done[r] = count
-        converged[r] = ended

@@ -9,7 +9,7 @@ from mixmem.kernels._numba import kernel, parallel_kernel, prange
 
 @kernel
 def _mixed(state):
-    """Next state and output of the splitmix64 generator; a stream for every row costs no memory and no order."""
+    """Next state and output of the splitmix64 generator."""
     state = state + np.uint64(0x9E3779B97F4A7C15)
     z = state
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -24,14 +24,16 @@ def marginal_likelihood(codes, offsets, theta, alpha, n_particles, seed, out):
     codes (n, p), theta (rows, k) positive, alpha (k,). A particle holds the number of cells each component explains so
     far, n_h. Cell j adds log of the particles' mean of sum_h theta_jh (alpha_h + n_h) / (alpha0 + cells so far); each
     particle then draws the cell's component, and all are resampled (systematically) when their weights grow uneven.
-    The mean of exp(out) is the likelihood, exactly. Row i draws from its own stream, seeded by (seed, i).
+    The mean of exp(out) is the likelihood, exactly. A row's stream is seeded by what it holds: equal rows get equal
+    values, in any order and company.
     """
     n, p = codes.shape
     k = alpha.shape[0]
     alpha0 = alpha.sum()
     for i in prange(n):
-        state = np.uint64(seed) + np.uint64(i + 1) * np.uint64(0xD1342543DE82EF95)
-        state, _ = _mixed(state)
+        state = np.uint64(seed)
+        for j in range(p):
+            _, state = _mixed(state ^ np.uint64(codes[i, j]))
         counts = np.zeros((n_particles, k))
         spare = np.zeros((n_particles, k))
         logs = np.zeros(n_particles)
@@ -51,7 +53,9 @@ def marginal_likelihood(codes, offsets, theta, alpha, n_particles, seed, out):
                 while h < k - 1 and chance[h] <= target:
                     h += 1
                 counts[r, h] += 1.0
-            top = logs.max()
+            top = logs[0]
+            for r in range(1, n_particles):
+                top = max(top, logs[r])
             weight, square = 0.0, 0.0
             for r in range(n_particles):
                 share = np.exp(logs[r] - top)
@@ -69,6 +73,8 @@ def marginal_likelihood(codes, offsets, theta, alpha, n_particles, seed, out):
                         reached += np.exp(logs[source] - top)
                     for h in range(k):
                         spare[r, h] = counts[source, h]
-                counts, spare = spare, counts
-                logs[:] = 0.0
+                for r in range(n_particles):
+                    logs[r] = 0.0
+                    for h in range(k):
+                        counts[r, h] = spare[r, h]
         out[i] = total

@@ -36,6 +36,43 @@ def _derivatives(codes, i, offsets, theta, x, gradient, hessian):
 
 
 @kernel
+def _cholesky(system):
+    """Factor a positive definite matrix (k, k) in place, lower half; returns the logarithm of its determinant.
+
+    LAPACK through numba takes longer to call, row after row, than a matrix of this size takes to factor.
+    """
+    k = system.shape[0]
+    logdet = 0.0
+    for h in range(k):
+        for g in range(h + 1):
+            value = system[h, g]
+            for f in range(g):
+                value -= system[h, f] * system[g, f]
+            if g < h:
+                system[h, g] = value / system[g, g]
+            else:
+                system[h, h] = np.sqrt(max(value, 1e-300))
+                logdet += 2.0 * np.log(system[h, h])
+    return logdet
+
+
+@kernel
+def _solve(lower, right):
+    """Solve L L' x = right in place, for the factor that _cholesky leaves."""
+    k = right.shape[0]
+    for h in range(k):
+        value = right[h]
+        for g in range(h):
+            value -= lower[h, g] * right[g]
+        right[h] = value / lower[h, h]
+    for h in range(k - 1, -1, -1):
+        value = right[h]
+        for g in range(h + 1, k):
+            value -= lower[g, h] * right[g]
+        right[h] = value / lower[h, h]
+
+
+@kernel
 def _row(codes, i, offsets, theta, alpha, steps, tolerance, x, gradient, hessian):
     """Maximise log p(row i | x) + sum_h alpha_h log x_h on the simplex from x, in place; returns (steps, gap, loglik).
 
@@ -46,7 +83,8 @@ def _row(codes, i, offsets, theta, alpha, steps, tolerance, x, gradient, hessian
     k = x.shape[0]
     weight = alpha.sum() + codes.shape[1]
     system = np.empty((k, k))
-    right = np.empty((k, 2))
+    change, border = np.empty(k), np.empty(k)
+    start = np.empty(k)
     value = _derivatives(codes, i, offsets, theta, x, gradient, hessian)
     gap = np.inf
     for step in range(steps):
@@ -59,29 +97,29 @@ def _row(codes, i, offsets, theta, alpha, steps, tolerance, x, gradient, hessian
             for g in range(h + 1):
                 # scaled by x on both sides: the barrier's alpha / x^2 becomes alpha, and the system well conditioned
                 system[h, g] = hessian[h, g] * x[h] * x[g]
-                system[g, h] = system[h, g]
             system[h, h] += alpha[h]
-            right[h, 0] = x[h] * slope
-            right[h, 1] = x[h]
+            change[h] = x[h] * slope
+            border[h] = x[h]
         if gap <= tolerance:
             return step, gap, value
-        solved = np.linalg.solve(system, right)
-        along, border = 0.0, 0.0
+        _cholesky(system)
+        _solve(system, change)
+        _solve(system, border)
+        along, across = 0.0, 0.0
         for h in range(k):
-            along += x[h] * solved[h, 0]
-            border += x[h] * solved[h, 1]
-        multiplier = along / border
+            along += x[h] * change[h]
+            across += x[h] * border[h]
         decrement, most = 0.0, 0.0
         for h in range(k):
-            right[h, 0] = solved[h, 0] - multiplier * solved[h, 1]  # relative change of x_h
-            decrement += right[h, 0] * x[h] * (gradient[h] + alpha[h] / x[h])
-            most = max(most, -right[h, 0])
+            change[h] -= along / across * border[h]  # relative change of x_h
+            decrement += change[h] * x[h] * (gradient[h] + alpha[h] / x[h])
+            most = max(most, -change[h])
+            start[h] = x[h]
         size = 1.0 if most < 0.95 else 0.95 / most
-        start = x.copy()
         for _ in range(30):
             total = 0.0
             for h in range(k):
-                x[h] = start[h] * (1.0 + size * right[h, 0])
+                x[h] = start[h] * (1.0 + size * change[h])
                 total += x[h]
             for h in range(k):
                 x[h] /= total
@@ -118,7 +156,6 @@ def memberships(codes, offsets, theta, alpha, steps, tolerance, x, loglik, curva
             for h in range(k):
                 for g in range(h + 1):
                     system[h, g] = hessian[h, g] * x[i, h] * x[i, g]
-                    system[g, h] = system[h, g]
                 system[h, h] += alpha[h]
                 shapes[i, h] = system[h, h]
-            curvature[i] = np.linalg.slogdet(system)[1]
+            curvature[i] = _cholesky(system)

@@ -36,6 +36,8 @@ def read_file(source: str | PathLike[str]) -> Table:
     """The table in a file, whose kind is told by its suffix, or in a folder of them; "-" is CSV on standard input."""
     if fspath(source) == "-":
         return _delimited(sys.stdin.buffer.read(), "standard input", ",")
+    if not fspath(source):
+        raise InputError("the name of the table is empty; expected a file, a folder, or - for standard input")
     path = Path(source)
     if path.is_dir():
         from mixmem.read.folders import read_folder

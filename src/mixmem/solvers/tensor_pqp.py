@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mixmem.kernels.blocks import factorize_many
+from mixmem.kernels import in_threads
+from mixmem.kernels.blocks import factorize_one
 from mixmem.moments import Array
 from mixmem.solvers.contract import Factorization, Factors, normalized
 
@@ -45,11 +46,15 @@ def alternate(
         for m in range(3):
             factors[m][r, : start[m].shape[0]] = start[m]
     history = np.empty((runs, 3 * max_iter))
-    done, converged = np.zeros(runs, np.int64), np.zeros(runs, np.bool_)
-    flat, index = np.ascontiguousarray(tensors), np.asarray(which, np.int64)
-    factorize_many(flat, index, *factors, max_iter, rule, EPSILON, tol, history, done, converged)
+    flat = np.ascontiguousarray(tensors)
+
+    def run(r: int) -> tuple[int, bool]:
+        a, b, c = (factor[r] for factor in factors)
+        return factorize_one(flat[which[r]], a, b, c, max_iter, rule, EPSILON, tol, history[r])
+
+    ended = in_threads(run, runs)
     results = []
-    for r, start in enumerate(starts):
+    for r, (start, (done, converged)) in enumerate(zip(starts, ended, strict=True)):
         parts, weights = normalized(
             (
                 factors[0][r, : start[0].shape[0]],
@@ -57,11 +62,11 @@ def alternate(
                 factors[2][r, : start[2].shape[0]],
             )
         )
-        path = history[r, : 3 * done[r]].copy()
+        path = history[r, : 3 * done].copy()
         reason = (
-            f"a round lowered the residual by less than {tol:g} relatively, after {done[r]} rounds"
-            if converged[r]
+            f"a round lowered the residual by less than {tol:g} relatively, after {done} rounds"
+            if converged
             else f"stopped at max_iter={max_iter} rounds"
         )
-        results.append(Factorization(parts, weights, path, float(path[-1]), bool(converged[r]), reason, int(done[r])))
+        results.append(Factorization(parts, weights, path, float(path[-1]), bool(converged), reason, int(done)))
     return results

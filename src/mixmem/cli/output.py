@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -145,6 +147,11 @@ def convergence(report: dict[str, Any]) -> str:
     return f"NOT converged: {ended}; try more --sweeps, more --restarts or fewer components"
 
 
+def _program() -> str:
+    """How to call this program: by its name where the shell finds it, else by the path it was called with."""
+    return "mixmem" if shutil.which("mixmem") or not sys.argv[0].endswith("mixmem") else sys.argv[0]
+
+
 def demo_text(run: DemoRun, out: Path) -> str:
     """The demonstration in a few lines, and where to go from there."""
     schema, k = run.fit.table.schema, len(run.fit.model.alpha_)
@@ -161,6 +168,6 @@ def demo_text(run: DemoRun, out: Path) -> str:
             "",
             f"look at    {out / 'report.html'}   what the components are",
             f"           {out / 'demo.png'}   estimate against truth",
-            f"next       mixmem fit {out / 'data.csv'} -k {k} --out myfit",
+            f"next       {_program()} fit {out / 'data.csv'} -k {k} --out myfit",
         ]
     )

@@ -105,15 +105,15 @@ def make_plan(
             modes = _informative(codes, schema, k, size, rng)
             if not carries(schema, modes, k):
                 modes = _deal(schema, rng.permutation(everything))
-        advice = "fewer components or more variables"
+        advice = f"at most {largest_k(schema)} components, or more variables"
     else:
         modes = _named(schema, anchors)
         advice = "fewer components or more anchors"
     if not carries(schema, modes, k):
         ranks = ", ".join(str(capacity(schema, mode)) for mode in modes)
         raise InputError(
-            f"n_components={k} is more than the anchors can carry: their three groups have rank at most {ranks}, and "
-            f"{k} components need ranks that sum to {2 * k + 2} with at most {k} counted each; use {advice}"
+            f"n_components={k} is more than the anchors can carry: their three groups of variables have ranks of at "
+            f"most {ranks}; use {advice}"
         )
     partitions: tuple[Modes, ...] = ()
     rest = np.setdiff1d(everything, np.concatenate(modes))

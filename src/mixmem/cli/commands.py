@@ -77,6 +77,7 @@ def fit(
     verbose: options.Verbose = False,
 ) -> None:
     """Find the components of a table and every row's memberships."""
+    from mixmem.cli.describe import table_warnings
     from mixmem.cli.fitting import run_fit, write_fit
     from mixmem.cli.output import fit_text
     from mixmem.store import staged_folder
@@ -98,6 +99,8 @@ def fit(
         write_fit(folder, result)
     if not quiet:
         typer.echo(fit_text(result, out))
+        for line in table_warnings(result.table):
+            typer.echo(f"mixmem: {line}", err=True)
 
 
 @app.command()

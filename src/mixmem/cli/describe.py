@@ -43,7 +43,7 @@ def describe(data: str, *, row_id: str | None = None) -> Description:
     lines = _head(data, table, encoded)
     if encoded.schema.n_variables:
         lines += ["", *_variables(encoded.schema, counts, len(encoded.codes))]
-        lines += ["", *_warnings(encoded.schema, counts, len(encoded.codes))]
+        lines += ["", *table_warnings(encoded)]
     return Description("\n".join(lines).rstrip(), tuple(problems))
 
 
@@ -128,7 +128,10 @@ def _variables(schema: Schema, counts: np.ndarray, n: int) -> list[str]:
     return lines
 
 
-def _warnings(schema: Schema, counts: np.ndarray, n: int) -> list[str]:
+def table_warnings(table: Encoded) -> list[str]:
+    """What in a table that can be fitted will be learned poorly, a line each."""
+    schema, n = table.schema, len(table.codes)
+    counts = first_moments(table.codes, schema).counts
     starts = schema.offsets[:-1]
     names = np.array(schema.names, dtype=object)
     top = np.maximum.reduceat(counts, starts) / n

@@ -14,7 +14,7 @@ from mixmem.moments import Array, BlockMoments, FirstMoments, third_moments
 from mixmem.plan import Plan
 from mixmem.progress import Progress
 from mixmem.solvers import decompose, random_start, solver_for
-from mixmem.solvers.contract import Effort, Factorization, Factors, Pairs, rescaled
+from mixmem.solvers.contract import Effort, Factorization, Factors, rescaled
 
 BATCH_BYTES = 64_000_000
 """Memory for the tensors in flight at once; blocks are factorized in batches that fit."""
@@ -56,8 +56,8 @@ def factorize_anchors(
     """Factorize the anchor block from several random starts and keep the best."""
     tensor = block.corrected(alpha0)
     starts = [random_start(tensor.shape, n_components, child) for child in rng.spawn(n_restarts)]
-    pairs = [block.corrected_pairs(alpha0)]
-    found = min(_solve([tensor], [0] * n_restarts, starts, pairs, effort, rng), key=lambda result: result.residual)
+    runs = _solve([block], [tensor], [0] * n_restarts, starts, alpha0, effort, rng)
+    found = min(runs, key=lambda result: result.residual)
     parts, weights = block_theta(found, block.modes, block.rows, plan.schema, means)
     theta = np.zeros((plan.schema.n_rows, n_components))
     for where, part in zip(block.rows, parts, strict=True):
@@ -90,8 +90,7 @@ def factorize_partitions(
             moments = third_moments(codes, schema, blocks[begin : begin + batch])
             tensors = [block.corrected(alpha0) for block in moments]
             starts = [_warm_start(block, start, means) for block in moments]
-            pairs = [block.corrected_pairs(alpha0) for block in moments]
-            found = _solve(tensors, range(len(tensors)), starts, pairs, effort, rng)
+            found = _solve(moments, tensors, range(len(tensors)), starts, alpha0, effort, rng)
             for block, tensor, result in zip(moments, tensors, found, strict=True):
                 parts, _ = block_theta(result, block.modes, block.rows, schema, means)
                 cuts = [int(schema.n_levels[mode[:m]].sum()) for mode, m in zip(block.modes, anchor_sizes, strict=True)]
@@ -115,24 +114,26 @@ def _warm_start(block: BlockMoments, start: Start, means: Array) -> Factors:
 
 
 def _solve(
+    blocks: Sequence[BlockMoments],
     tensors: Sequence[Array],
     which: Sequence[int],
     starts: Sequence[Factors],
-    pairs: Sequence[Pairs],
+    alpha0: float,
     effort: Effort,
     rng: np.random.Generator,
 ) -> list[Factorization]:
     """Scale (algorithm 1, first line), run the solver, scale back: one result a start, or a tensor if it needs none."""
     scales = [float(np.abs(tensor).max()) or 1.0 for tensor in tensors]
-    solver = solver_for(effort.solver, *tensors, k=starts[0][0].shape[1])
+    k = starts[0][0].shape[1]
+    solver = solver_for(effort.solver, *tensors, k=k)
     if solver.descend is None:
-        results = [
-            decompose(
-                solver, tensor / scale, starts[0][0].shape[1], pair, child, max_iter=effort.max_iter, tol=effort.tol
-            )
-            for tensor, scale, pair, child in zip(tensors, scales, pairs, rng.spawn(len(tensors)), strict=True)
-        ]
-        return [rescaled(result, scale) for result, scale in zip(results, scales, strict=True)]
+        children = rng.spawn(len(tensors))
+        results = []
+        for block, tensor, scale, child in zip(blocks, tensors, scales, children, strict=True):
+            pairs = block.corrected_pairs(alpha0)
+            found = decompose(solver, tensor / scale, k, pairs, child, max_iter=effort.max_iter, tol=effort.tol)
+            results.append(rescaled(found, scale))
+        return results
     shape = np.max([tensor.shape for tensor in tensors], axis=0)
     padded = np.zeros((len(tensors), *shape))
     for r, tensor in enumerate(tensors):

@@ -156,10 +156,8 @@ class GDLM(TransformerMixin, BaseEstimator):
         order = np.argsort(-found.concentration.alpha, kind="stable")
         self._set(table.schema, found.theta[:, order], found.concentration.alpha[order])
         self.report_ = fit_report(plan, found, chosen, n_rows=table.codes.shape[0], seed=seed, seconds=progress.seconds)
-        if not self.report_["converged"] and settings.n_sweeps in (
-            None,
-            0,
-        ):  # a number of sweeps asked for is no failure
+        asked_for = settings.n_sweeps is not None and settings.n_sweeps > 0  # so many sweeps, settled or not
+        if not self.report_["converged"] and not asked_for:
             last = self.report_["sweeps"] or self.report_["blocks"]["each"][-1]
             warnings.warn(
                 f"the fit did not converge: {last['reason']}; "
@@ -188,8 +186,8 @@ class GDLM(TransformerMixin, BaseEstimator):
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of every row (n,), memberships integrated out under Dirichlet(alpha).
 
-        Up to 300 variables by a particle filter, whose error is about 0.3 a row (equal rows get equal values); longer
-        rows by Laplace's method.
+        Up to 300 variables by a particle filter, whose standard error was 0.3 to 0.6 a row for 25 to 100 variables
+        (equal rows get equal values); longer rows by Laplace's method.
         """
         table = self._encoded(X)
         with threads(self.n_jobs):

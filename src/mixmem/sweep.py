@@ -92,9 +92,14 @@ class FullTensor:
 
     def program(self, group: NDArray[np.int64]) -> tuple[Array, Array]:
         """Q (k, k) and Z (rows of the group, k): the step's least-squares problem for the variables of a group."""
-        gram, squares, m, m_squares, f_squares = (
-            total - mine for total, mine in zip(self.sums, self._sums(group), strict=True)
-        )
+        return self._program(group, self._without(group))
+
+    def _without(self, group: NDArray[np.int64]) -> tuple[Array, ...]:
+        """The sums over the variables outside a group."""
+        return tuple(total - mine for total, mine in zip(self.sums, self._sums(group), strict=True))
+
+    def _program(self, group: NDArray[np.int64], others: tuple[Array, ...]) -> tuple[Array, Array]:
+        gram, squares, m, m_squares, f_squares = others
         sizes = self.schema.n_levels[group]
         starts = np.cumsum(sizes) - sizes
         rows = mode_rows(self.schema, group)
@@ -118,7 +123,8 @@ class FullTensor:
             return self._step(group)
 
     def _step(self, group: NDArray[np.int64]) -> Array:
-        q, z = self.program(group)
+        others = self._without(group)
+        q, z = self._program(group, others)
         rows = mode_rows(self.schema, group)
         sizes = self.schema.n_levels[group]
         scale = float(np.diag(q).max()) or 1.0
@@ -126,13 +132,10 @@ class FullTensor:
         exact_rows(q / scale, -z / scale, x, CYCLES, PRECISION)
         theta, sums = simplex_rows(x, sizes, self.means[rows])
         table = self._features(group, theta)
-        before = self._sums(group)
         starts = np.cumsum(sizes) - sizes
         add_features(self.codes, starts, group, table - self.table[rows], self.totals)
         self.theta[rows], self.table[rows] = theta, table
-        self.sums = tuple(
-            total - old + new for total, old, new in zip(self.sums, before, self._sums(group), strict=True)
-        )
+        self.sums = tuple(rest + new for rest, new in zip(others, self._sums(group), strict=True))
         return np.asarray(sums.mean(axis=0))
 
 

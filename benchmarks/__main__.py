@@ -7,9 +7,18 @@ import csv
 import sys
 from pathlib import Path
 
-from benchmarks import accuracy, authors, solvers, wide
+from benchmarks import accuracy, authors, choose_k, concentration, coverage, refined, solvers, wide
 
-BENCHMARKS = {"accuracy": accuracy.run, "wide": wide.run, "authors": authors.run, "solvers": solvers.run}
+BENCHMARKS = {
+    "accuracy": accuracy.run,
+    "wide": wide.run,
+    "authors": authors.run,
+    "solvers": solvers.run,
+    "choose_k": choose_k.run,
+    "refined": refined.run,
+    "coverage": coverage.run,
+    "concentration": concentration.run,
+}
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -18,7 +18,7 @@ from mixmem.progress import BarProgress, LineProgress, Progress, current
 from mixmem.simulate import simulate_gdlm
 
 K = 2
-FILES = ["alpha.csv", "fit.json", "memberships.csv", "model.mixmem", "report.html", "theta.csv"]
+FILES = ["alpha.csv", "fit.json", "intervals.csv", "memberships.csv", "model.mixmem", "report.html", "theta.csv"]
 COMPONENTS = ["component_1", "component_2"]
 
 
@@ -71,17 +71,17 @@ def test_fit_hands_its_options_to_the_estimator(monkeypatch, fitted, tmp_path, c
         raise Stop("enough")
 
     monkeypatch.setattr(GDLM, "fit", fit)
-    options = "--alpha0 0.7 --refine none --partitions 3 --sweeps 4 --solver wnmf --matching angle --restarts 2"
+    options = "--alpha0 0.7 --refine none --contamination 0.1 --partitions 3 --sweeps 4 --solver wnmf --restarts 2"
     arguments = ["fit", fitted / "data.csv", "-k", 3, "--id", "who", "--out", tmp_path / "o", *options.split()]
-    code, out, err = run(capsys, *arguments, "--seed", 5, "--jobs", 1)
+    code, out, err = run(capsys, *arguments, "--matching", "angle", "--seed", 5, "--jobs", 1)
     assert code == 1
     assert out == ""
     assert err == "mixmem: failed with Stop: enough; run again with --verbose for the traceback\n"
     assert list(tmp_path.iterdir()) == []
     assert seen == {
         "n_components": 3, "alpha0": 0.7, "variables": None, "anchors": "auto", "n_partitions": 3, "sweeps": 4,
-        "solver": "wnmf", "matching": "angle", "refine": None, "n_restarts": 2, "random_state": 5, "n_jobs": 1,
-        "verbose": False, "rows": (200, 9), "ids": ["r0", "r1"],
+        "solver": "wnmf", "matching": "angle", "refine": None, "contamination": 0.1, "n_restarts": 2,
+        "random_state": 5, "n_jobs": 1, "verbose": False, "rows": (200, 9), "ids": ["r0", "r1"],
     }  # fmt: skip
     assert "Traceback" in run(capsys, *arguments, "--verbose")[2]
 
@@ -294,7 +294,8 @@ def test_files_that_are_not_what_their_names_say(tmp_path, capsys, name):
         (["-k", 2, "--sweeps", "1.5"], "--sweeps is auto or an integer"),
         (["-k", 2, "--solver", "magic"], "solver must be one of 'pqp'"),
         (["-k", 2, "--matching", "magic"], "matching must be one of"),
-        (["-k", 2, "--refine", "em"], "refine must be"),
+        (["-k", 2, "--refine", "magic"], "refine must be None, 'auto', 'gibbs' or 'em'; got 'magic'"),
+        (["-k", 2, "--contamination", 1.5], "contamination must be 'auto' or a share from 0 to less than 1; got 1.5"),
         (["-k", 2, "--id", "whom"], "there is no column 'whom' to take row ids from; did you mean 'who'?"),
         (["-k", 2, "--jobs", 0], "Invalid value for '--jobs'"),
         (["-k", 2, "--quiet", "--verbose"], "give one of them"),
@@ -480,6 +481,71 @@ def test_data_from_standard_input_and_from_a_folder(monkeypatch, fitted, tmp_pat
     (tmp_path / "parts" / "2.csv.gz").write_bytes(gzip.compress(lines[0] + b"".join(lines[90:])))
     assert run(capsys, "memberships", model, tmp_path / "parts", "--id", "who", "--out", tmp_path / "m.csv")[0] == 0
     assert (tmp_path / "m.csv").read_bytes() == expected.read_bytes()
+
+
+# --- choose-k
+
+
+@pytest.fixture
+def enough(monkeypatch):
+    """What choose_k is called with, and no further."""
+    from mixmem.cli import choosing
+
+    seen = {}
+
+    def choose(table, **settings):
+        seen.update(settings, rows=table.codes.shape)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(choosing, "choose_k", choose)
+    return seen
+
+
+def test_choose_k_hands_its_options_on_and_leaves_nothing_when_interrupted(enough, fitted, tmp_path, capsys):
+    arguments = ["choose-k", fitted / "data.csv", "--id", "who", "--from", 3, "--to", 6, "--alpha0", 0.4]
+    code, out, err = run(capsys, *arguments, "--splits", 4, "--seed", 5, "--jobs", 1, "--out", tmp_path / "a" / "b")
+    assert (code, out, err) == (1, "", "mixmem: interrupted; nothing was written\n")
+    assert enough == {
+        "k_range": (3, 6), "alpha0": 0.4, "n_splits": 4, "random_state": 5, "n_jobs": 1, "rows": (200, 9)
+    }  # fmt: skip
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_and_words_of_choose_k(fitted, tmp_path, capsys):
+    arguments = ["choose-k", fitted / "data.csv", "--id", "who", "--to", 3, "--alpha0", 0.2, "--splits", 1]
+    code, out, err = run(capsys, *arguments, "--out", tmp_path / "o")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split() == ["k", "held-out", "±", "stability", "worst", "singular", "value", "noise"]
+    assert [line.split()[0] for line in lines[1:3]] == ["2", "3"]
+    assert lines[1].endswith("<- recommended")
+    assert lines[4].startswith("k = 2")
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == ["choose_k.csv", "choose_k.json", "choose_k.png"]
+    frame = pl.read_csv(tmp_path / "o" / "choose_k.csv")
+    assert frame.columns[0] == "k"
+    assert frame.filter(pl.col("recommended"))["k"].to_list() == [2]
+    document = json.loads((tmp_path / "o" / "choose_k.json").read_text())
+    assert document["k"] == 2
+    assert document["reason"] == lines[4]
+    assert document["mixmem"] == mixmem.__version__
+    assert document["seed"] == 0
+    assert document["alpha0"] == document["settings"]["alpha0"] == 0.2
+    assert document["data"] == {"path": str(fitted / "data.csv"), "rows": 200, "variables": 9, "id": "who"}
+    assert run(capsys, *arguments, "--out", tmp_path / "q", "--quiet") == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--from", 5, "--to", 3), "at least two numbers of components"),
+        (("--from", 0), "'--from'"),
+        (("--to", "many"), "'--to'"),
+        (("--alpha0", "much"), "--alpha0 is auto or a positive number"),
+    ],
+)
+def test_choose_k_refuses_before_it_reads(tmp_path, capsys, options, message):
+    refused(capsys, message, "choose-k", "not-there.csv", *options, "--out", tmp_path / "o")
+    assert list(tmp_path.iterdir()) == []
 
 
 # --- The program as a whole

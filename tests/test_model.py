@@ -165,7 +165,8 @@ def test_saved_models_come_back_whole(tmp_path):
         ({"n_partitions": 0}, "n_partitions must be 'auto' or an integer of at least 1"),
         ({"solver": "magic"}, "solver must be one of 'pqp'"),
         ({"matching": "luck"}, "matching must be one of 'procrustes', 'angle'; got 'luck'"),
-        ({"refine": "gibbs"}, "this version has no refinement yet"),
+        ({"refine": "magic"}, "refine must be None, 'auto', 'gibbs' or 'em'; got 'magic'"),
+        ({"contamination": 1.0}, "contamination must be 'auto' or a share from 0 to less than 1; got 1.0"),
         ({"n_jobs": 0}, "n_jobs must be None"),
         ({"random_state": "x"}, "random_state must be None"),
         ({"variables": {"x99": "ordinal"}}, "no variable 'x99'"),
@@ -189,7 +190,7 @@ def test_unknown_levels_are_refused_by_name():
 def test_a_fit_that_does_not_settle_warns(monkeypatch):
     monkeypatch.setattr("mixmem.estimate.MOST_SWEEPS", 1)
     with pytest.warns(ConvergenceWarning, match="did not converge: stopped after 1 sweeps"):
-        assert not fitted().report_["converged"]
+        assert not fitted(refine=None).report_["converged"]
 
 
 def test_equal_rows_get_equal_likelihoods():

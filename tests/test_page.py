@@ -51,8 +51,15 @@ def document(k=3, rows=50, variables=4, **changes):
     }  # fmt: skip
     report = {
         "rows": rows, "variables": variables, "theta_rows": 3 * variables, "converged": True,
+        "reason": "theta stood still",
+        "contamination": {"value": 0.07, "estimated": True, "standard_error": 0.01},
+        "refine": {
+            "method": "gibbs", "reason": "rows are short", "likelihood_before": -5.1, "likelihood_after": -5.0,
+            "gibbs": {"rhat": {"median": 1.01, "most": 1.2}}, "em": None,
+        },
         "alpha0": {
-            "value": 1.0, "estimated": True, "at_bound": False, "standard_error_of_log": 0.1, "discrepancy": 0.02,
+            "value": 1.0, "of_moments": 1.0, "estimated": True, "at_bound": False,
+            "standard_error_of_log": 0.1, "discrepancy": 0.02,
             "tried": [[0.1, -9.0], [0.5, -5.0], [1.0, -4.0], [2.0, -4.5], [9.0, -80.0]],
         },
         "blocks": {"count": 1, "negative_fraction": 0.12, "converged": 1, "each": [{"reason": "block done"}]},
@@ -66,6 +73,15 @@ def document(k=3, rows=50, variables=4, **changes):
         "settings": {"alpha0": "auto", "n_jobs": None, "verbose": False},
         "log_likelihood": {"mean_of_rows": -5.0, "mean_of_rows_given_memberships": -4.0},
         "seconds": {"reading": 0.5, "sweeps": 1.0},
+        "goodness": {
+            "misfit": 1.5, "summary": "One pair goes together.",
+            "worst": [
+                {
+                    "variable": "question 1", "misfit": 2.5, "worst_partner": "question 2", "level": "answer 0",
+                    "partner_level": "answer 1", "observed": 0.25, "fitted": 0.125,
+                }
+            ],
+        },
     }  # fmt: skip
 
 
@@ -88,6 +104,8 @@ def test_the_page_tells_what_was_found():
             "12% of the corrected third moments are negative",
         "alpha0 = 1, estimated", "+2.0%", "margin 0.25", "theorem 6", "theta stood still",
         "no pieces to match", "1 point far below is cut off", 'load("model.mixmem")', "together 1.50", "n_jobs none",
+        "refined by sampling", "before -5.100, after -5.000", "largest 1.20", "7.0% of the cells (standard error 1.0%)",
+        "One pair goes together.", "answer 0 with question 2: answer 1 25.0% 12.5%",
     ):  # fmt: skip
         assert words in text, words
     for share in memberships.mean(axis=0):
@@ -100,13 +118,14 @@ def test_other_outcomes_are_said():
     blocks = {"blocks": 2, "guaranteed": 1, "assigned": 1, "each": [match, match], "anchors_kept": match}
     alpha0 = {
         "value": 0.3,
+        "of_moments": 0.3,
         "estimated": False,
         "at_bound": False,
         "standard_error_of_log": None,
         "tried": [],
         "discrepancy": -0.1,
     }
-    changed = document(converged=False, sweeps=None, matching=blocks, alpha0=alpha0)
+    changed = document(converged=False, reason="block done", sweeps=None, matching=blocks, alpha0=alpha0)
     text = text_of(render_page(changed, names, theta, alpha, memberships))
     for words in (
         "did not converge", "Not reached: block done", "as given", "held in 1 of 2 (smallest margin 0.25)",

@@ -20,10 +20,10 @@ MODULES = sorted(
 
 # The way of the data: a module may import those before it in this list, its own package, and the free ones.
 ORDER = [
-    "schema", "levels", "read", "encoding", "moments", "plan", "solvers", "match", "assemble", "blocks", "sweep",
-    "estimate",
-    "memberships", "select", "simulate", "parameters", "report", "store", "model", "scores", "page", "plots", "config",
-    "demo", "experiments", "cli",
+    "schema", "levels", "read", "encoding", "moments", "plan", "solvers", "match", "scores", "align", "assemble",
+    "blocks", "sweep", "estimate", "goodness", "memberships", "select", "gibbs", "em", "refine", "uncertainty",
+    "simulate", "parameters", "report", "store", "model", "page", "plots", "choice", "config", "demo", "experiments",
+    "cli",
 ]  # fmt: skip
 FREE = {"errors", "kernels", "progress"}
 

@@ -47,6 +47,13 @@ _HOMES = {
     "row_likelihood": "select",
     "Simulation": "simulate",
     "simulate_gdlm": "simulate",
+    "Goodness": "goodness",
+    "goodness_of_fit": "goodness",
+    "Alignment": "align",
+    "alignment": "align",
+    "common_rows": "align",
+    "KChoice": "choice",
+    "choose_k": "choice",
     "align_components": "scores",
     "rmse": "scores",
 }

@@ -1,6 +1,7 @@
 """The survey of the demonstration, whose truth is known.
 
-Four profiles of how people spend a weekend answer thirty questions; every respondent is a mixture of the profiles.
+Four profiles of how people spend a weekend answer thirty questions; every respondent is a mixture of the profiles, and
+answers some questions at random.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ WIDTH = 0.24
 """How far answers scatter around a profile's favourite, as a share of the scale."""
 ROUGHNESS = 0.3
 """Profiles are no perfect bells."""
-LEAST = 0.02
-"""Every profile gives every answer now and then."""
+NOISE = 0.05
+"""Share of answers given at random."""
 
 # Answers begin with their rank, as coded surveys have it, so that the order of the texts is that of the scale.
 OFTEN = ("1 never", "2 rarely", "3 sometimes", "4 often", "5 always")
@@ -70,7 +71,7 @@ def survey() -> tuple[Schema, np.ndarray]:
         place = np.linspace(0.0, 1.0, len(answers))[:, None]
         bump = np.exp(-0.5 * ((place - np.array(favourites)) / WIDTH) ** 2)
         bump *= np.exp(ROUGHNESS * rng.standard_normal(bump.shape))
-        blocks.append(LEAST + (1.0 - LEAST * len(answers)) * bump / bump.sum(axis=0))
+        blocks.append(bump / bump.sum(axis=0))
     return schema, np.concatenate(blocks)
 
 
@@ -79,4 +80,4 @@ def draw_survey(seed: int) -> Simulation:
     schema, theta = survey()
     rng = np.random.default_rng(seed)
     memberships = rng.dirichlet(ALPHA, size=ROWS)
-    return Simulation(draw_codes(schema, theta, memberships, 0.0, rng), schema, theta, ALPHA, memberships, 0.0)
+    return Simulation(draw_codes(schema, theta, memberships, NOISE, rng), schema, theta, ALPHA, memberships, NOISE)

@@ -105,7 +105,7 @@ def estimate(
             theta,
             alpha0,
             n_sweeps=settings.n_sweeps or MOST_SWEEPS,
-            tol=sweep_tolerance(settings, codes.shape[0]),
+            tol=sweep_tolerance(settings.n_components, codes.shape[0]),
             early=settings.n_sweeps is None,
             rng=order,
             progress=progress,
@@ -120,6 +120,6 @@ def estimate(
     )
 
 
-def sweep_tolerance(settings: Settings, n_rows: int) -> float:
+def sweep_tolerance(n_components: int, n_rows: int) -> float:
     """Distance to the sweeps' limit, root mean square, at which they end: a fiftieth of the least sampling error."""
-    return 0.02 * float(np.sqrt(settings.n_components / n_rows))
+    return 0.02 * float(np.sqrt(n_components / n_rows))

@@ -14,26 +14,27 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from mixmem.align import alignment
 from mixmem.encoding import Encoded, encode
 from mixmem.errors import InputError
-from mixmem.estimate import Settings, estimate
+from mixmem.estimate import Settings, estimate, sweep_tolerance
+from mixmem.goodness import Goodness, goodness_of_fit
 from mixmem.kernels import threads
 from mixmem.memberships import RowFit, fit_rows
 from mixmem.moments import Array, first_moments, third_moments
 from mixmem.parameters import check_parameters, seed_sequence
 from mixmem.plan import make_plan
 from mixmem.progress import LineProgress, Progress, current
+from mixmem.refine import choose_method, noisy_theta, refine
 from mixmem.report import fit_report
 from mixmem.schema import Schema
-from mixmem.select import choose_alpha0, row_likelihood
+from mixmem.select import choose_alpha0, log_marginal
 from mixmem.simulate import draw_table
 from mixmem.store import load_model, save_model
+from mixmem.uncertainty import Uncertainty, from_posterior, jackknife, membership_intervals
 
 if TYPE_CHECKING:
     import pandas as pd
-
-LONG_ROW = 300
-"""Variables from which a row's likelihood is taken by Laplace's method: particles cost more there, and it errs less."""
 
 
 class GDLM(TransformerMixin, BaseEstimator):
@@ -63,8 +64,13 @@ class GDLM(TransformerMixin, BaseEstimator):
         (:func:`mixmem.factorize` says what each is).
     matching : str
         How blocks are matched: "procrustes" or "angle".
-    refine : None or "auto"
-        Refinement after the moments; there is none yet.
+    refine : None, "auto", "gibbs" or "em"
+        After the moments: "gibbs" samples the posterior (the most accurate, with uncertainty), "em" maximises the
+        likelihood of theta and memberships together (as ADMIXTURE does), None leaves the moment estimate. "auto"
+        samples where rows have at most 200 variables and it takes a minute at most.
+    contamination : "auto" or float
+        Share of cells (delta) that are noise, uniform over the variable's levels; theta is then that of the other
+        cells. "auto" is estimated by sampling, and zero without it.
     n_restarts : int
         Random starts of the anchor block, of which the best is kept.
     random_state : None, int or numpy random generator
@@ -80,6 +86,8 @@ class GDLM(TransformerMixin, BaseEstimator):
     theta_ : DataFrame
         variable, level, statistic, component_1..component_k; the paper's theta_j stacked.
     alpha_, alpha0_ : (k,) array and its sum.
+    contamination_ : float
+        Share of noise cells.
     schema_ : Schema
         Variables and levels.
     report_ : dict
@@ -106,6 +114,7 @@ class GDLM(TransformerMixin, BaseEstimator):
         solver: str = "pqp",
         matching: str = "procrustes",
         refine: str | None = "auto",
+        contamination: str | float = "auto",
         n_restarts: int = 10,
         random_state: int | np.random.Generator | None = None,
         n_jobs: int | None = None,
@@ -120,6 +129,7 @@ class GDLM(TransformerMixin, BaseEstimator):
         self.solver = solver
         self.matching = matching
         self.refine = refine
+        self.contamination = contamination
         self.n_restarts = n_restarts
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -153,14 +163,24 @@ class GDLM(TransformerMixin, BaseEstimator):
                 chosen = choose_alpha0(table.codes, table.schema, settings, seed=seed, progress=progress)
             alpha0 = float(self.alpha0) if chosen is None else chosen.value
             found = estimate(table.codes, plan, first, block, alpha0, settings, seed=seed, progress=progress)
-        order = np.argsort(-found.concentration.alpha, kind="stable")
-        self._set(table.schema, found.theta[:, order], found.concentration.alpha[order])
-        self.report_ = fit_report(plan, found, chosen, n_rows=table.codes.shape[0], seed=seed, seconds=progress.seconds)
+            method, reason = choose_method(self.refine, table.codes.shape, settings.n_components)
+            refined = refine(
+                table.codes, table.schema, found.theta, found.concentration.alpha, method, reason,
+                free_alpha0=chosen is not None, contamination=self.contamination, seed=seed, progress=progress,
+            )  # fmt: skip
+        order = np.argsort(-refined.alpha, kind="stable")
+        self._set(table.schema, refined.theta[:, order], refined.alpha[order], refined.delta)
+        self.report_ = fit_report(
+            plan, found, chosen, refined, n_rows=table.codes.shape[0], seed=seed, seconds=progress.seconds
+        )
+        self._table: Encoded | None = table
+        self._errors: Uncertainty | None = None
+        if refined.posterior is not None:
+            self._errors = from_posterior(refined.posterior).ordered(order)
         asked_for = settings.n_sweeps is not None and settings.n_sweeps > 0  # so many sweeps, settled or not
         if not self.report_["converged"] and not asked_for:
-            last = self.report_["sweeps"] or self.report_["blocks"]["each"][-1]
             warnings.warn(
-                f"the fit did not converge: {last['reason']}; "
+                f"the fit did not converge: {self.report_['reason']}; "
                 "fewer components, more sweeps or more n_restarts may help",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -181,7 +201,7 @@ class GDLM(TransformerMixin, BaseEstimator):
         """Memberships together with each row's likelihood and how well Newton's method ended."""
         table = self._encoded(X)
         with threads(self.n_jobs):
-            return fit_rows(table.codes, self.schema_, self._theta, self.alpha_, progress=self._progress())
+            return fit_rows(table.codes, self.schema_, self._noisy, self.alpha_, progress=self._progress())
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of every row (n,), memberships integrated out under Dirichlet(alpha).
@@ -191,9 +211,7 @@ class GDLM(TransformerMixin, BaseEstimator):
         """
         table = self._encoded(X)
         with threads(self.n_jobs):
-            if self.schema_.n_variables > LONG_ROW:
-                return fit_rows(table.codes, self.schema_, self._theta, self.alpha_).marginal
-            return row_likelihood(table.codes, self.schema_, self._theta, self.alpha_)
+            return log_marginal(table.codes, self.schema_, self._noisy, self.alpha_)
 
     def score(self, X: Any, y: None = None) -> float:
         """Mean log-likelihood of a row."""
@@ -204,23 +222,124 @@ class GDLM(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if n_samples < 1:
             raise InputError(f"n_samples must be an integer of at least 1; got {n_samples!r}")
-        return draw_table(self.schema_, self._theta, self.alpha_, n_samples, np.random.default_rng(random_state))
+        return draw_table(self.schema_, self._noisy, self.alpha_, n_samples, np.random.default_rng(random_state))
+
+    def intervals(self, level: float = 0.95, X: Any = None) -> pd.DataFrame:
+        """Estimates, standard errors and intervals of theta, alpha and the contamination, as one table.
+
+        Columns: parameter, variable, level, component, estimate, standard_error, lower, upper. After sampling they are
+        those of the posterior. Otherwise rows are left out in twenty groups and the moment estimate is made again from
+        there by a few sweeps, when this is first called (alpha0 is taken as known); a model read from a file needs the
+        table ``X`` for it.
+
+        >>> from mixmem import GDLM, simulate_gdlm
+        >>> model = GDLM(2, alpha0=0.2, random_state=0).fit(simulate_gdlm(300, 9, 2, random_state=0).frame)
+        >>> model.intervals(level=0.9).columns.tolist()[-4:]
+        ['estimate', 'standard_error', 'lower', 'upper']
+        """
+        check_is_fitted(self)
+        _check_level(level)
+        if self._errors is None:
+            self._errors = self._jackknife(self._table if X is None else self._encoded(X))
+        return self._errors.table(self.schema_, self._theta, self.alpha_, level)
+
+    def _jackknife(self, table: Encoded | None) -> Uncertainty:
+        if table is None:
+            raise InputError(
+                "standard errors of a moment estimate need the table it came from, which a stored model does not hold; "
+                "expected intervals(X=table), or a model fitted with refine='gibbs'"
+            )
+        if self.report_["refine"]["method"] == "em":
+            raise InputError("there are no standard errors after refine='em'; expected None or 'gibbs'")
+        k, seed = len(self.alpha_), np.random.SeedSequence(self.report_["seed"])
+        tol = sweep_tolerance(k, len(table.codes))
+        noise = 1.0 - self.contamination_
+        with threads(self.n_jobs):
+            found = jackknife(
+                table.codes, self.schema_, self._noisy, self.alpha0_, tol=tol, seed=seed, progress=self._progress()
+            )
+        return replace(found, theta=found.theta / noise)
+
+    def membership_intervals(self, X: Any, level: float = 0.95) -> pd.DataFrame:
+        """Posterior mean of every row's memberships with its interval; theta is taken as known.
+
+        Columns: row, component, estimate, standard_error, lower, upper; n * k lines.
+
+        >>> from mixmem import GDLM, simulate_gdlm
+        >>> table = simulate_gdlm(300, 9, 2, random_state=0).frame
+        >>> model = GDLM(2, alpha0=0.2, random_state=0).fit(table)
+        >>> model.membership_intervals(table[:5]).shape
+        (10, 6)
+        """
+        import pandas as pd
+
+        table = self._encoded(X)
+        _check_level(level)
+        with threads(self.n_jobs):
+            mean, error, (low, high) = membership_intervals(
+                table.codes, self.schema_, self._noisy, self.alpha_, level, progress=self._progress()
+            )
+        n, k = mean.shape
+        return pd.DataFrame(
+            {
+                "row": np.repeat(table.row_ids, k),
+                "component": np.tile(np.arange(1, k + 1), n),
+                "estimate": mean.ravel(),
+                "standard_error": error.ravel(),
+                "lower": low.ravel(),
+                "upper": high.ravel(),
+            }
+        )
+
+    def goodness_of_fit(self, X: Any) -> Goodness:
+        """Pairs of answers in a table against what the components say, worst variables first.
+
+        >>> from mixmem import GDLM, simulate_gdlm
+        >>> table = simulate_gdlm(300, 9, 2, random_state=0).frame
+        >>> GDLM(2, alpha0=0.2, random_state=0).fit(table).goodness_of_fit(table).variables.shape
+        (9, 9)
+        """
+        table = self._encoded(X)
+        with threads(self.n_jobs):
+            return goodness_of_fit(table.codes, self.schema_, self._noisy, self.alpha_)
+
+    def align_to(self, other: GDLM) -> GDLM:
+        """Put the components into the order of another model's, whose theta they resemble most; returns the model.
+
+        The models may be fitted to different tables, as long as they share some variables and levels.
+
+        >>> from mixmem import GDLM, simulate_gdlm
+        >>> table = simulate_gdlm(500, 9, 3, random_state=0).frame
+        >>> model = GDLM(3, alpha0=0.3, random_state=0).fit(table[:250])
+        >>> model.align_to(GDLM(3, alpha0=0.3, random_state=1).fit(table[250:])).alpha_.shape
+        (3,)
+        """
+        check_is_fitted(self)
+        check_is_fitted(other)
+        order = alignment(other.schema_, other._theta, self.schema_, self._theta).order
+        self._set(self.schema_, self._theta[:, order], self.alpha_[order], self.contamination_)
+        if self._errors is not None:
+            self._errors = self._errors.ordered(order)
+        return self
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file, atomically; ``mixmem.load`` reads it. Neither uses pickle."""
         check_is_fitted(self)
         parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
         header = {"schema": self.schema_.to_dict(), "parameters": parameters, "report": self.report_}
-        save_model(path, {"theta": self._theta, "alpha": self.alpha_}, header)
+        arrays = {"theta": self._theta, "alpha": self.alpha_, "contamination": np.array([self.contamination_])}
+        save_model(path, arrays | (self._errors.arrays() if self._errors is not None else {}), header)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """component_1..component_k, the columns of :meth:`transform`."""
         check_is_fitted(self)
         return np.array([f"component_{h + 1}" for h in range(len(self.alpha_))], dtype=object)
 
-    def _set(self, schema: Schema, theta: Array, alpha: Array) -> None:
+    def _set(self, schema: Schema, theta: Array, alpha: Array, delta: float) -> None:
         self.schema_ = schema
+        self.contamination_ = delta
         self._theta = np.ascontiguousarray(theta)
+        self._noisy = np.ascontiguousarray(noisy_theta(theta, delta, schema))  # what cells are drawn from
         self.theta_ = schema.theta_frame(theta)
         self.alpha_ = alpha
         self.alpha0_ = float(alpha.sum())
@@ -232,6 +351,10 @@ class GDLM(TransformerMixin, BaseEstimator):
         if X.schema is not self.schema_ and X.schema != self.schema_:
             raise InputError("the table was encoded with other levels than the model's; use encode(X, model.schema_)")
         return X
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the table, which is kept for :meth:`intervals` only as long as the model lives."""
+        return {**super().__getstate__(), **({"_table": None} if hasattr(self, "_table") else {})}
 
     def _progress(self) -> Progress:
         return LineProgress() if self.verbose else current()
@@ -259,7 +382,7 @@ def load(path: str | Path) -> GDLM:
     arrays, header = load_model(path)
     try:
         schema = Schema.from_dict(header["schema"])
-        theta, alpha = arrays["theta"], arrays["alpha"]
+        theta, alpha, delta = arrays["theta"], arrays["alpha"], float(arrays["contamination"][0])
         if theta.shape != (schema.n_rows, len(alpha)):
             raise KeyError(f"theta of shape {(schema.n_rows, len(alpha))}")
         model = GDLM(**header["parameters"])
@@ -268,7 +391,8 @@ def load(path: str | Path) -> GDLM:
         raise InputError(
             f"{path} is a mixmem file but lacks a part of a model ({error}); fit and save it again"
         ) from None
-    model._set(schema, theta, alpha)
+    model._set(schema, theta, alpha, delta)
+    model._table, model._errors = None, Uncertainty.from_arrays(arrays)
     model.n_features_in_ = schema.n_variables
     return model
 
@@ -283,6 +407,11 @@ def _encoded(X: Any, kinds: Mapping[str, str] | None) -> Encoded:
         j = int(table.schema.index([name])[0])
         variables[j] = replace(variables[j], kind=kind)
     return replace(table, schema=Schema(tuple(variables)))
+
+
+def _check_level(level: float) -> None:
+    if not 0.0 < level < 1.0:
+        raise InputError(f"level is the share of intervals that hold the truth, between 0 and 1; got {level!r}")
 
 
 def _plain(value: Any) -> Any:

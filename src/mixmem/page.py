@@ -197,13 +197,11 @@ def stacked_areas(memberships: np.ndarray) -> list[tuple[int, str]]:
 def _sure(document: Mapping[str, Any]) -> dict[str, Any]:
     report = document["report"]
     matching = report["matching"]
-    last = report["sweeps"] or report["blocks"]["each"][-1]
     margins = [_margin(each) for each in matching["each"]]
     known = [margin for margin in margins if margin is not None]
     kept = matching["anchors_kept"]
-    value = report["alpha0"]["value"]
+    value = report["alpha0"]["of_moments"]
     return {
-        "reason": last["reason"],
         "margin": min(known) if known else None,
         "kept": kept["permutation"] == list(range(len(kept["permutation"]))),
         "kept_guaranteed": kept["guaranteed"],

@@ -10,6 +10,7 @@ import numpy as np
 
 from mixmem.errors import InputError
 from mixmem.match import METHODS
+from mixmem.refine import METHODS as REFINE
 from mixmem.solvers import SOLVERS
 
 
@@ -27,6 +28,10 @@ def _integer(least: int) -> Callable[[Any], bool]:
 
 def _concentration(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and type(value) is not bool and 1e-6 <= float(value) <= 1e6
+
+
+def _share(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and type(value) is not bool and 0.0 <= float(value) < 1.0
 
 
 def _auto_or(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -51,8 +56,9 @@ PARAMETERS: dict[str, Allowed] = {
         f"one of {', '.join(map(repr, METHODS))}", lambda value: isinstance(value, str) and value in METHODS
     ),
     "refine": Allowed(
-        "None or 'auto' (which is None: this version has no refinement yet)", lambda value: value in (None, "auto")
+        "None, 'auto', 'gibbs' or 'em'", lambda value: value is None or (isinstance(value, str) and value in REFINE)
     ),
+    "contamination": Allowed("'auto' or a share from 0 to less than 1", _auto_or(_share)),
     "n_restarts": Allowed("an integer of at least 1", _integer(1)),
     "random_state": Allowed(
         "None, an integer of at least 0, or a numpy random generator",

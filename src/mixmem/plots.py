@@ -13,6 +13,8 @@ from mixmem.page import colour
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from mixmem.goodness import Goodness
+
 BARS, PIXELS = 400, 400
 """Rows drawn as bars, which are then wide enough to be seen, and the resolution of their heights."""
 INK, SOFT = "#1c2126", "#6b7580"
@@ -284,3 +286,83 @@ def negatives_figure(rows: Sequence[Mapping[str, Any]], stated: tuple[float, flo
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=7, frameon=False, fontsize=10, columnspacing=1.2)
     return figure
+
+
+# --- Goodness of fit
+
+
+def goodness_figure(found: Goodness, names: int = 6) -> Figure:
+    """Observed against fitted shares of the two levels that fit worst in each pair of variables; the worst are named.
+
+    A line marks where the two are equal; the farther above it, the more often two answers go together than the
+    components explain.
+    """
+    pairs = found.pairs
+    figure = _blank(7.5, 8.0)
+    axes = figure.add_subplot()
+    edge = 1.06 * max(float(pairs[["observed", "fitted"]].to_numpy().max()), 0.01)
+    axes.plot([0, edge], [0, edge], color=SOFT, linewidth=1, zorder=1)
+    axes.scatter(pairs.fitted, pairs.observed, s=22, color=colour(0), alpha=0.45, linewidth=0, zorder=2)
+    for place, row in enumerate(pairs.head(min(names, found.n_beyond_chance)).itertuples(), start=1):
+        label = f"{place}   {row.variable} = {row.level} with {row.partner} = {row.partner_level}: "
+        label += f"{row.observed:.1%} of the rows, fitted {row.fitted:.1%}"
+        axes.scatter(row.fitted, row.observed, s=40, color=colour(1), linewidth=0, zorder=3, label=label)
+        away = -9 if row.observed > row.fitted else 9  # on the side where no other points are
+        axes.annotate(
+            str(place), (row.fitted, row.observed), xytext=(away, 0), textcoords="offset points",
+            ha="center", va="center", fontsize=10, color=INK, zorder=4,
+        )  # fmt: skip
+    title = f"Answers given together: misfit {found.misfit:.2f} (up to about 1 is chance)"
+    axes.set_title(title, loc="left", color=INK, fontsize=12)
+    axes.set_xlabel("fitted share of the rows", color=INK)
+    axes.set_ylabel("observed share of the rows", color=INK)
+    axes.set_xlim(0, edge)
+    axes.set_ylim(0, edge)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.set_aspect("equal")
+    _plain(axes)
+    if found.n_beyond_chance:
+        figure.legend(loc="outside lower left", frameon=False, fontsize=10, handlelength=1.0)
+    return figure
+
+
+# --- The number of components
+
+
+def choice_figure(rows: Sequence[Mapping[str, Any]], recommended: int) -> Figure:
+    """Held-out likelihood, stability and spectrum against k, one under the other; the recommended k is marked.
+
+    ``rows`` hold k, held_out, held_out_se, stability, stability_worst, singular_value and noise.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    columns = {key: np.array([row[key] for row in rows], dtype=float) for key in rows[0]}
+    ks = columns["k"]
+    figure = _blank(8.0, 9.0)
+    panels = figure.subplots(3, 1, sharex=True)
+    strong: dict[str, Any] = {"color": colour(0), "linewidth": 1.8, "marker": "o", "markersize": 5}
+    weak = {**strong, "color": SOFT, "linestyle": (0, (4, 2)), "markersize": 3}
+    panels[0].errorbar(ks, columns["held_out"], columns["held_out_se"], capsize=3, **strong)
+    panels[0].set_title("Log-likelihood of a row that was not fitted (higher is better)", **TITLE)
+    panels[1].plot(ks, columns["stability"], **strong, label="mean of components")
+    panels[1].plot(ks, columns["stability_worst"], **weak, label="worst component")
+    panels[1].set_title("Stability: agreement of components found on halves of the rows (1: the same)", **TITLE)
+    panels[2].plot(ks, columns["singular_value"], **strong, label="singular value the k-th component brings")
+    panels[2].plot(ks, columns["noise"], **weak, label="noise it has to exceed")
+    panels[2].set_title("Spectrum of the second moments", **TITLE)
+    panels[2].set_ylim(bottom=0)
+    panels[2].set_xlabel("components k", color=INK, fontsize=11)
+    panels[2].xaxis.set_major_locator(MaxNLocator(integer=True))
+    for axes in panels:
+        mark = axes.axvline(recommended, color=colour(1), linewidth=9, alpha=0.25, zorder=0)
+        axes.grid(axis="y", color="#e6e9ec", linewidth=0.8)
+        axes.set_axisbelow(True)
+        _plain(axes)
+    mark.set_label(f"recommended: k = {recommended}")
+    for axes in panels[1:]:
+        axes.legend(frameon=False, fontsize=10)
+    return figure
+
+
+TITLE: dict[str, Any] = {"loc": "left", "color": INK, "fontsize": 12}

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from mixmem.estimate import Estimate
+from mixmem.gibbs import Posterior
 from mixmem.match import Guarantee, Matching
 from mixmem.plan import Plan
+from mixmem.refine import Refined
 from mixmem.select import Alpha0
 
 
@@ -17,6 +19,7 @@ def fit_report(
     plan: Plan,
     estimate: Estimate,
     alpha0: Alpha0 | None,
+    refined: Refined,
     *,
     n_rows: int,
     seed: np.random.SeedSequence,
@@ -28,25 +31,22 @@ def fit_report(
     """
     blocks, swept = estimate.blocks, estimate.swept
     names = np.asarray(plan.schema.names, dtype=object)
+    converged, reason = _convergence(estimate, refined)
     matched = [block.matching for block in blocks if block.matching is not None]
     return {
         "rows": n_rows,
         "variables": plan.schema.n_variables,
         "theta_rows": plan.schema.n_rows,
-        "converged": swept.converged if swept is not None else all(block.converged for block in blocks),
+        "converged": converged,
+        "reason": reason,
         "plan": {
             "anchors": [names[mode].tolist() for mode in plan.anchors],
             "partitions": len(plan.partitions),
             "text": str(plan),
         },
-        "alpha0": {
-            "value": estimate.concentration.alpha0,
-            "estimated": alpha0 is not None,
-            "standard_error_of_log": None if alpha0 is None else _finite(alpha0.standard_error),
-            "at_bound": alpha0 is not None and alpha0.at_bound,
-            "tried": [] if alpha0 is None else [list(point) for point in alpha0.tried],
-            "discrepancy": estimate.concentration.discrepancy,
-        },
+        "alpha0": _alpha0(estimate, alpha0, refined),
+        "contamination": _contamination(refined),
+        "refine": _refine(refined),
         "blocks": {
             "count": len(blocks),
             "negative_fraction": float(np.mean([block.negative_fraction for block in blocks])),
@@ -81,6 +81,75 @@ def fit_report(
         },
         "seed": seed.entropy,
         "seconds": dict(seconds),
+    }
+
+
+def _convergence(estimate: Estimate, refined: Refined) -> tuple[bool, str]:
+    """Whether the last stage converged, and in what sense."""
+    if refined.posterior is not None:
+        found = refined.posterior
+        return found.converged, (
+            f"{found.n_chains} chains of {found.n_sweeps} sweeps after {found.n_warm}, "
+            f"median R-hat {np.median(found.rhat):.2f}, median effective sample size {np.median(found.ess):.0f}"
+        )
+    if refined.maximum is not None:
+        return refined.maximum.converged, refined.maximum.reason
+    if estimate.swept is not None:
+        return estimate.swept.converged, estimate.swept.reason
+    return all(block.converged for block in estimate.blocks), estimate.blocks[-1].reason
+
+
+def _alpha0(estimate: Estimate, chosen: Alpha0 | None, refined: Refined) -> dict[str, Any]:
+    """The value, whether it was estimated and how well it is determined: the standard error of its logarithm."""
+    error = None if chosen is None else _finite(chosen.standard_error)
+    if chosen is not None and refined.posterior is not None:
+        error = float(np.log(refined.posterior.alpha_draws.sum(axis=1)).std())
+    return {
+        "value": float(refined.alpha.sum()),
+        "of_moments": estimate.concentration.alpha0,
+        "estimated": chosen is not None,
+        "standard_error_of_log": error,
+        "at_bound": chosen is not None and chosen.at_bound,
+        "tried": [] if chosen is None else [list(point) for point in chosen.tried],
+        "discrepancy": estimate.concentration.discrepancy,
+    }
+
+
+def _contamination(refined: Refined) -> dict[str, Any]:
+    drawn = None if refined.posterior is None else refined.posterior.delta_draws
+    error = 0.0 if drawn is None else float(drawn.std())
+    return {"value": refined.delta, "estimated": error > 0.0, "standard_error": error}
+
+
+def _refine(refined: Refined) -> dict[str, Any]:
+    """The method and why, the likelihood before and after, and how the method fared."""
+    return {
+        "method": refined.method,
+        "reason": refined.reason,
+        "likelihood_before": None if refined.likelihood is None else refined.likelihood[0],
+        "likelihood_after": None if refined.likelihood is None else refined.likelihood[1],
+        "likelihood_rows": refined.n_scored,
+        "gibbs": None if refined.posterior is None else _chains(refined.posterior),
+        "em": None
+        if refined.maximum is None
+        else {
+            "rounds": len(refined.maximum.history) - 1,
+            "likelihood_given_memberships": list(refined.maximum.history),
+            "converged": refined.maximum.converged,
+            "reason": refined.maximum.reason,
+        },
+    }
+
+
+def _chains(found: Posterior) -> dict[str, Any]:
+    return {
+        "chains": found.n_chains,
+        "warm_up": found.n_warm,
+        "sweeps": found.n_sweeps,
+        "converged": found.converged,
+        "rhat": {"median": float(np.median(found.rhat)), "most": float(found.rhat.max())},
+        "effective_sample_size": {"median": float(np.median(found.ess)), "least": float(found.ess.min())},
+        "theta_prior": float(found.eta_draws.mean()),
     }
 
 

@@ -65,6 +65,7 @@ def fit(
     id_column: options.Id = None,
     alpha0: options.Alpha0 = "auto",
     refine: options.Refine = "auto",
+    contamination: options.Contamination = "auto",
     partitions: options.Partitions = "auto",
     sweeps: options.Sweeps = "auto",
     solver: options.Solver = "pqp",
@@ -86,6 +87,7 @@ def fit(
         "n_components": components,
         "alpha0": options.number_or_auto("--alpha0", alpha0, float),
         "refine": None if refine == "none" else refine,
+        "contamination": options.number_or_auto("--contamination", contamination, float),
         "n_partitions": options.number_or_auto("--partitions", partitions, int),
         "sweeps": options.number_or_auto("--sweeps", sweeps, int),
         "solver": solver,
@@ -101,6 +103,39 @@ def fit(
         typer.echo(fit_text(result, out))
         for line in table_warnings(result.table):
             typer.echo(f"mixmem: {line}", err=True)
+
+
+@app.command("choose-k")
+def choose_k(
+    data: options.Data,
+    out: options.OutFolder,
+    smallest: options.Smallest = 2,
+    largest: options.Largest = 12,
+    id_column: options.Id = None,
+    alpha0: options.Alpha0 = "auto",
+    splits: options.Splits = 2,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    config: options.Config = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Recommend the number of components of a table, with reasons."""
+    from mixmem.cli.choosing import choice_text, run_choice, write_choice
+    from mixmem.store import staged_folder
+
+    settings = {
+        "k_range": (smallest, largest),
+        "alpha0": options.number_or_auto("--alpha0", alpha0, float),
+        "n_splits": splits,
+        "random_state": seed,
+        "n_jobs": jobs,
+    }
+    with options.shown(quiet, verbose), staged_folder(out) as folder:
+        result = run_choice(data, settings, row_id=id_column, quiet=quiet)
+        write_choice(folder, result)
+    if not quiet:
+        typer.echo(choice_text(result, out))
 
 
 @app.command()

@@ -23,6 +23,7 @@ class DemoRun:
 
     fit: FitRun
     alpha: np.ndarray
+    noise: float
     theta_error: float
     membership_error: float
     seconds: float
@@ -45,7 +46,7 @@ def run_demo(out: Path, *, seed: int = 0, jobs: int | None = None, quiet: bool =
         figure = comparison(truth, theta[:, order], drawn.memberships, found[:, order], PROFILES)
         figure.savefig(folder / "demo.png")
     errors = rmse(truth, theta), rmse(drawn.memberships, found)
-    return DemoRun(run, drawn.alpha, *errors, time.perf_counter() - began)
+    return DemoRun(run, drawn.alpha, drawn.noise, *errors, time.perf_counter() - began)
 
 
 def _rows_of(whole: Schema, seen: Schema) -> np.ndarray:

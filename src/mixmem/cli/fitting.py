@@ -10,9 +10,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 import typer
 
 from mixmem import __version__
@@ -27,11 +28,10 @@ from mixmem.plan import spread_rows
 from mixmem.progress import current
 from mixmem.store import write_atomically
 
-if TYPE_CHECKING:
-    import polars as pl
-
-
 LIKELIHOOD_CELLS = 500_000
+GOODNESS_CELLS = 500_000
+"""Cells up to which the fit is held against the table's pairs unasked: a second or less."""
+SHOWN_MISFITS = 10
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,7 @@ def run_fit(
             "rows": len(some.codes),
             "mean_of_rows_given_memberships": float(rows.conditional.mean()),
         },
+        "goodness": _goodness(model, table),
         "memberships": {"largest_gap": float(rows.gap.max()), "most_steps": int(rows.n_steps.max())},
         "seconds": {**progress.seconds, **fitted, "memberships": time.perf_counter() - began},
         "report": model.report_,
@@ -98,6 +99,16 @@ def _some(table: Encoded) -> Encoded:
     return Encoded(codes, table.schema, ids)
 
 
+def _goodness(model: GDLM, table: Encoded) -> dict[str, Any] | None:
+    """How well pairs of variables are explained, in words, with the worst variables; None where it would take long."""
+    if table.codes.size > GOODNESS_CELLS:
+        return None
+    found = model.goodness_of_fit(table)
+    columns = ["variable", "misfit", "worst_partner", "level", "partner_level", "observed", "fitted"]
+    worst = found.variables[columns].head(SHOWN_MISFITS)
+    return {"misfit": found.misfit, "summary": found.summary, "worst": worst.to_dict("records")}
+
+
 def write_fit(folder: Path, run: FitRun) -> None:
     """All files of a fit. The time of writing is part of fit.json, so that and the page come last."""
     progress = current()
@@ -105,6 +116,10 @@ def write_fit(folder: Path, run: FitRun) -> None:
         write_theta(folder / "theta.csv", run.table.schema, run.model._theta)
         write_alpha(folder / "alpha.csv", run.model.alpha_)
         write_table(folder / "memberships.csv", membership_frame(run.rows.memberships, run.table.row_ids, run.row_name))
+        if run.model._errors is not None:
+            intervals = run.model.intervals()
+            texts = {name: intervals[name].astype("string") for name in ("variable", "level")}
+            write_table(folder / "intervals.csv", pl.from_pandas(intervals.assign(**texts)))
         run.model.save(folder / "model.mixmem")
     run.document["seconds"]["writing"] = progress.seconds["writing"]
     text = json.dumps(run.document, indent=1, allow_nan=False)
@@ -129,8 +144,6 @@ def row_memberships(
 
 def rebuild_report(folder: Path) -> Path:
     """Make report.html again from fit.json, theta.csv, alpha.csv and memberships.csv."""
-    import polars as pl
-
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; expected the one that `mixmem fit` wrote")
     for name in ("fit.json", "theta.csv", "alpha.csv", "memberships.csv"):

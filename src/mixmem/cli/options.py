@@ -66,7 +66,18 @@ Verbose = Annotated[bool, typer.Option("--verbose", help="Say each stage and its
 Alpha0 = Annotated[
     str, typer.Option("--alpha0", metavar="A|auto", help="Sum of alpha: small where rows belong to few components.")
 ]
-Refine = Annotated[str, typer.Option("--refine", metavar="auto|none", help="Refinement after the moments: none yet.")]
+Refine = Annotated[
+    str,
+    typer.Option(
+        "--refine",
+        metavar="auto|none|gibbs|em",
+        help="After the moments: sample, or maximise the likelihood.",
+    ),
+]
+Contamination = Annotated[
+    str,
+    typer.Option("--contamination", metavar="SHARE|auto", help="Share of cells that are noise; auto: by sampling."),
+]
 Partitions = Annotated[
     str, typer.Option("--partitions", metavar="N|auto", help="Blocks of the paper's partitioned way; auto: one pass.")
 ]
@@ -81,6 +92,10 @@ Solver = Annotated[
 ]
 Matching = Annotated[str, typer.Option("--matching", metavar="procrustes|angle", help="How blocks are matched.")]
 Restarts = Annotated[int, typer.Option("--restarts", min=1, help="Random starts of the anchor block.")]
+
+Smallest = Annotated[int, typer.Option("--from", min=1, metavar="K", help="Smallest number of components to try.")]
+Largest = Annotated[int, typer.Option("--to", min=2, metavar="K", help="Largest number of components to try.")]
+Splits = Annotated[int, typer.Option("--splits", min=1, help="Times the rows are split in halves.")]
 
 Rows = Annotated[int, typer.Option("--rows", min=1, help="Rows to draw.")]
 Variables = Annotated[int, typer.Option("--variables", min=1, help="Variables to draw.")]

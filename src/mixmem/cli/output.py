@@ -113,7 +113,8 @@ def table_writer(path: Path) -> Iterator[Callable[[pl.DataFrame], None]]:
 
 def fit_text(run: FitRun, out: Path) -> str:
     """What was found, in a few lines."""
-    files = "report.html (open this), theta.csv, alpha.csv, memberships.csv, model.mixmem, fit.json"
+    intervals = "intervals.csv, " if run.model._errors is not None else ""
+    files = f"report.html (open this), theta.csv, alpha.csv, memberships.csv, {intervals}model.mixmem, fit.json"
     return "\n".join([*_found(run), f"in {out}: {files}"])
 
 
@@ -125,7 +126,7 @@ def _found(run: FitRun) -> list[str]:
         origin += ", at the end of the range searched: rows look " + ("unmixed" if model.alpha0_ < 1 else "alike")
     lines = [
         f"{k} component{'s' * (k > 1)} in {report['rows']:,} rows of {report['variables']:,} variables",
-        f"alpha0 {plain_number(model.alpha0_)} ({origin})",
+        f"alpha0 {plain_number(model.alpha0_)} ({origin}){_noise(report)}",
         "",
         f"  {'component':<14}{'alpha':>10}{'mean membership':>18}",
     ]
@@ -139,12 +140,20 @@ def _found(run: FitRun) -> list[str]:
     return [*lines, convergence(report)]
 
 
+def _noise(report: dict[str, Any]) -> str:
+    """The contamination, where it is more than nothing."""
+    found = report["contamination"]
+    if found["value"] == 0.0:
+        return ""
+    spread = f" +- {found['standard_error']:.1%}" if found["estimated"] else ""
+    return f", {found['value']:.1%}{spread} of the cells noise"
+
+
 def convergence(report: dict[str, Any]) -> str:
     """Whether the fit converged, and what to change if not."""
-    ended = (report["sweeps"] or report["blocks"]["each"][-1])["reason"]
     if report["converged"]:
-        return f"converged: {ended}"
-    return f"NOT converged: {ended}; try more --sweeps, more --restarts or fewer components"
+        return f"converged: {report['reason']}"
+    return f"NOT converged: {report['reason']}; try more --sweeps, more --restarts or fewer components"
 
 
 def _program() -> str:
@@ -160,7 +169,8 @@ def demo_text(run: DemoRun, out: Path) -> str:
             f"simulated: a survey of {len(run.fit.table.codes):,} respondents, {schema.n_variables} questions with "
             f"{schema.n_levels.min()} to {schema.n_levels.max()} answers,",
             f"           drawn from {k} hidden profiles with alpha {', '.join(map(plain_number, run.alpha))} "
-            f"(alpha0 {plain_number(float(run.alpha.sum()))})",
+            f"(alpha0 {plain_number(float(run.alpha.sum()))}),",
+            f"           {run.noise:.0%} of the answers given at random",
             "found:     " + "\n           ".join(_found(run.fit)).replace("           \n", "\n"),
             f"error:     theta {run.theta_error:.4f}, memberships {run.membership_error:.4f} (root mean square, "
             "after matching components)",

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixmem.kernels._numba import kernel, parallel_kernel, prange
-
-
-@kernel
-def _mixed(state):
-    """Next state and output of the splitmix64 generator."""
-    state = state + np.uint64(0x9E3779B97F4A7C15)
-    z = state
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return state, z ^ (z >> np.uint64(31))
+from mixmem.kernels._numba import parallel_kernel, prange
+from mixmem.kernels.streams import mixed, unit
 
 
 @parallel_kernel
@@ -29,11 +20,13 @@ def marginal_likelihood(codes, offsets, theta, alpha, n_particles, seed, out):
     """
     n, p = codes.shape
     k = alpha.shape[0]
-    alpha0 = alpha.sum()
+    alpha0 = 0.0
+    for h in range(k):  # alpha.sum() would be taken by all threads, and its last bit depend on their number
+        alpha0 += alpha[h]
     for i in prange(n):
         state = np.uint64(seed)
         for j in range(p):
-            _, state = _mixed(state ^ np.uint64(codes[i, j]))
+            _, state = mixed(state ^ np.uint64(codes[i, j]))
         counts = np.zeros((n_particles, k))
         spare = np.zeros((n_particles, k))
         logs = np.zeros(n_particles)
@@ -47,8 +40,8 @@ def marginal_likelihood(codes, offsets, theta, alpha, n_particles, seed, out):
                     mass += theta[row, h] * (alpha[h] + counts[r, h])
                     chance[h] = mass
                 logs[r] += np.log(mass / (alpha0 + j))
-                state, bits = _mixed(state)
-                target = mass * (np.float64(bits >> np.uint64(11)) * (1.0 / 9007199254740992.0))
+                state, bits = mixed(state)
+                target = mass * unit(bits)
                 h = 0
                 while h < k - 1 and chance[h] <= target:
                     h += 1
@@ -63,8 +56,8 @@ def marginal_likelihood(codes, offsets, theta, alpha, n_particles, seed, out):
                 square += share * share
             if weight * weight < 0.5 * n_particles * square or j == p - 1:
                 total += top + np.log(weight / n_particles)
-                state, bits = _mixed(state)
-                position = np.float64(bits >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+                state, bits = mixed(state)
+                position = unit(bits)
                 reached = 0.0
                 source = -1
                 for r in range(n_particles):

@@ -1,0 +1,73 @@
+"""Bringing the components of two models into one order, also where their tables differ in variables or levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixmem.errors import InputError
+from mixmem.moments import Array
+from mixmem.schema import Schema, listing
+from mixmem.scores import align_components
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """``order`` (k,): component h of the reference goes with component ``order[h]`` of the other model.
+
+    ``distances`` (k,) are the root mean square differences of the two columns of theta over the ``n_rows`` rows (a
+    level of a variable) that both models have.
+    """
+
+    order: NDArray[np.int64]
+    distances: Array
+    n_rows: int
+
+
+def common_rows(reference: Schema, other: Schema) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Theta rows of the levels that two tables share, by the names of variables and levels: two arrays of one length.
+
+    >>> from mixmem import Schema, Variable
+    >>> first = Schema((Variable("owns", ("no", "yes")), Variable("size", ("L", "M", "S"))))
+    >>> second = Schema((Variable("size", ("M", "S", "XL")), Variable("age", ("old", "young"))))
+    >>> common_rows(first, second)
+    (array([3, 4]), array([0, 1]))
+    """
+    places = {key: row for row, key in enumerate(_keys(other))}
+    pairs = [(row, places[key]) for row, key in enumerate(_keys(reference)) if key in places]
+    if not pairs:
+        raise InputError(
+            "the two tables have no level of any variable in common, so nothing tells which components correspond: "
+            f"the one has variables {listing(reference.names)}, the other {listing(other.names)}"
+        )
+    rows, rows_other = np.array(pairs, dtype=np.int64).T
+    return rows, rows_other
+
+
+def alignment(reference: Schema, reference_theta: Array, other: Schema, other_theta: Array) -> Alignment:
+    """Order of the other model's components that brings its theta (rows, k) nearest the reference's on common rows.
+
+    ``other_theta[:, order]`` has the reference's order.
+
+    >>> from mixmem import simulate_gdlm
+    >>> drawn = simulate_gdlm(10, 6, 3, random_state=0)
+    >>> alignment(drawn.schema, drawn.theta, drawn.schema, drawn.theta[:, [1, 2, 0]]).order
+    array([2, 0, 1])
+    """
+    k, k_other = reference_theta.shape[1], other_theta.shape[1]
+    if k != k_other:
+        raise InputError(
+            f"components are aligned one to one; the reference has {k}, the other model {k_other}: "
+            "fit both with the same n_components"
+        )
+    rows, rows_other = common_rows(reference, other)
+    theta, theta_other = reference_theta[rows], other_theta[rows_other]
+    order = align_components(theta, theta_other)
+    return Alignment(order, np.sqrt(((theta - theta_other[:, order]) ** 2).mean(axis=0)), len(rows))
+
+
+def _keys(schema: Schema) -> list[tuple[str, str]]:
+    """Variable and level of every theta row."""
+    return [(variable.name, level) for variable in schema.variables for level in variable.levels]

@@ -1,0 +1,121 @@
+"""The sampler's pass over the cells: a component drawn for each, memberships integrated out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixmem.kernels._numba import ROW_BLOCK, kernel, parallel_kernel, prange
+from mixmem.kernels.streams import gamma, mixed, stream, unit
+
+
+@kernel
+def drawn(weights, target):
+    """The component in whose part of the weights (k,), laid end to end, the target falls."""
+    h = 0
+    target -= weights[0]
+    while target >= 0.0 and h < weights.shape[0] - 1:
+        h += 1
+        target -= weights[h]
+    return h
+
+
+@kernel
+def assign_cells(codes, offsets, theta, alpha, seed, step, assigned, row_counts, counts):
+    """Draw the component of every cell anew, given the row's other cells, theta and alpha, in place.
+
+    codes (n, p); theta (rows, k) positive; alpha (k,). Component h has weight theta_jch (alpha_h + n_ih), n_ih the
+    row's other cells in h. assigned (n, p) holds the components (k or more: none yet), row_counts (n, k) the n_ih;
+    counts (rows, k) receives the number of cells of each level in each component.
+    """
+    n, p = codes.shape
+    k = alpha.shape[0]
+    weights, held = np.empty(k), np.empty(k)
+    counts[:, :] = 0
+    for i in range(n):
+        state = stream(seed, step, i)
+        for h in range(k):
+            held[h] = row_counts[i, h] + alpha[h]
+        for j in range(p):
+            row = offsets[j] + codes[i, j]
+            old = assigned[i, j]
+            if old < k:
+                held[old] -= 1.0
+            mass = 0.0
+            for h in range(k):
+                weights[h] = held[h] * theta[row, h]
+                mass += weights[h]
+            state, bits = mixed(state)
+            h = drawn(weights, mass * unit(bits))
+            assigned[i, j] = h
+            held[h] += 1.0
+            counts[row, h] += 1
+        for h in range(k):
+            row_counts[i, h] = np.floor(held[h] - alpha[h] + 0.5)  # a whole number: rounding must not add up
+
+
+@kernel
+def rows_above(row_counts, above):
+    """How many rows have more than m cells in component h: above (k, p).
+
+    row_counts (n, k), whole numbers. NumPy: ``(row_counts[:, :, None] > np.arange(p)).sum(0)``.
+    """
+    n, k = row_counts.shape
+    above[:, :] = 0
+    for i in range(n):
+        for h in range(k):
+            count = int(row_counts[i, h])
+            if count > 0:
+                above[h, count - 1] += 1
+    for m in range(above.shape[1] - 1, 0, -1):
+        for h in range(k):
+            above[h, m - 1] += above[h, m]
+
+
+@parallel_kernel
+def membership_posterior(codes, offsets, theta, alpha, n_warm, n_keep, tails, mean, error, bounds):
+    """Mean, standard deviation (n, k) and quantiles (2, n, k) of every row's memberships, theta and alpha given.
+
+    codes (n, p), theta (rows, k) positive, alpha (k,), tails (2,) the quantiles' probabilities. The row's cells are
+    sampled; given their numbers n_ih the memberships are Dirichlet(alpha + n_i), of which one draw is taken in each of
+    n_keep sweeps after n_warm. A row's stream is seeded by what it holds: equal rows get equal values.
+    """
+    n, p = codes.shape
+    k = alpha.shape[0]
+    for block in prange((n + ROW_BLOCK - 1) // ROW_BLOCK):
+        weights, held = np.empty(k), np.empty(k)
+        assigned = np.empty(p, np.int64)
+        draws = np.empty((k, n_keep))
+        for i in range(block * ROW_BLOCK, min(n, block * ROW_BLOCK + ROW_BLOCK)):
+            state = np.uint64(0)
+            for j in range(p):
+                _, state = mixed(state ^ np.uint64(codes[i, j]))
+            for h in range(k):
+                held[h] = alpha[h]
+            for sweep in range(n_warm + n_keep):
+                for j in range(p):
+                    row = offsets[j] + codes[i, j]
+                    if sweep > 0:
+                        held[assigned[j]] -= 1.0
+                    mass = 0.0
+                    for h in range(k):
+                        weights[h] = held[h] * theta[row, h]
+                        mass += weights[h]
+                    state, bits = mixed(state)
+                    h = drawn(weights, mass * unit(bits))
+                    assigned[j] = h
+                    held[h] += 1.0
+                if sweep >= n_warm:
+                    total = 0.0
+                    for h in range(k):
+                        state, weights[h] = gamma(state, held[h])
+                        total += weights[h]
+                    for h in range(k):
+                        draws[h, sweep - n_warm] = weights[h] / total
+            for h in range(k):
+                mean[i, h] = draws[h].mean()
+                error[i, h] = draws[h].std()
+                ranked = np.sort(draws[h])
+                for side in range(2):
+                    place = tails[side] * (n_keep - 1)
+                    low = min(int(place), n_keep - 2)
+                    bounds[side, i, h] = ranked[low] + (place - low) * (ranked[low + 1] - ranked[low])

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.encoding import Encoded
+from mixmem.encoding import Encoded, encode_as
 from mixmem.errors import InputError
 from mixmem.estimate import Settings, estimate
 from mixmem.kernels import threads, threads_for
-from mixmem.model import _encoded
 from mixmem.moments import Array, first_moments, second_moments, third_moments
 from mixmem.parameters import check_parameters, seed_sequence
-from mixmem.plan import capacity, largest_k, make_plan, spread_rows
+from mixmem.plan import capacity, largest_k, make_plan, part_of, spread_rows
 from mixmem.progress import LineProgress, Progress, current
 from mixmem.schema import Schema
 from mixmem.scores import align_components
@@ -128,8 +127,14 @@ def choose_k(
     progress = LineProgress() if verbose else current()
     with threads(n_jobs):
         with progress.stage("read"):
-            table = _encoded(X, variables)
-            codes, schema = _part(table, np.random.default_rng(for_part))
+            table = encode_as(X, variables)
+            if len(table.codes) < LEAST_ROWS:
+                raise InputError(
+                    f"the table has {len(table.codes)} rows; choosing k compares halves of the rows and needs at least "
+                    f"{LEAST_ROWS}"
+                )
+            rng = np.random.default_rng(for_part)
+            codes, schema = part_of(table.codes, table.schema, MOST_ROWS, MOST_VARIABLES, rng)
             ks = _carried(wanted, schema)
         with progress.stage("spectrum"):
             spectrum = moment_spectrum(codes, schema, ks[-1], np.random.default_rng(for_spectrum))
@@ -168,20 +173,6 @@ def check_candidates(k_range: Iterable[int], n_splits: int) -> list[int]:
             "give the smaller first, and a larger one to end with"
         )
     return ks
-
-
-def _part(table: Encoded, rng: np.random.Generator) -> tuple[Codes, Schema]:
-    """At most :data:`MOST_ROWS` rows, evenly spread, and :data:`MOST_VARIABLES` variables, drawn at random."""
-    if len(table.codes) < LEAST_ROWS:
-        raise InputError(
-            f"the table has {len(table.codes)} rows; choosing k compares halves of the rows and needs at least "
-            f"{LEAST_ROWS}"
-        )
-    codes, schema = spread_rows(table.codes, MOST_ROWS), table.schema
-    if schema.n_variables <= MOST_VARIABLES:
-        return codes, schema
-    kept = np.sort(rng.choice(schema.n_variables, MOST_VARIABLES, replace=False))
-    return np.ascontiguousarray(codes[:, kept]), Schema(tuple(schema.variables[j] for j in kept))
 
 
 def _carried(wanted: list[int], schema: Schema) -> list[int]:

@@ -7,8 +7,8 @@ A level is known by its canonical text: the integer 1, the float 1.0 and the tex
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,6 +68,18 @@ def encode(data: Any, schema: Schema | None = None, *, row_id: str | None = None
         column.write(codes, levels, table)
     row_ids = np.arange(table.n_rows) if table.row_ids is None else table.row_ids
     return Encoded(codes, learned, row_ids)
+
+
+def encode_as(X: Any, kinds: Mapping[str, str] | None) -> Encoded:
+    """Encode, with the declared kinds in the schema; names and kinds that do not exist are refused."""
+    table = X if isinstance(X, Encoded) else encode(X)
+    if not kinds:
+        return table
+    variables = list(table.schema.variables)
+    for name, kind in kinds.items():
+        j = int(table.schema.index([name])[0])
+        variables[j] = replace(variables[j], kind=kind)
+    return replace(table, schema=Schema(tuple(variables)))
 
 
 def decode(codes: np.ndarray, schema: Schema) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mixmem.align import alignment
-from mixmem.encoding import Encoded, encode
+from mixmem.encoding import Encoded, encode, encode_as
 from mixmem.errors import InputError
 from mixmem.estimate import Settings, estimate, sweep_tolerance
 from mixmem.goodness import Goodness, goodness_of_fit
@@ -149,7 +149,7 @@ class GDLM(TransformerMixin, BaseEstimator):
         progress = self._progress()
         with threads(self.n_jobs):
             with progress.stage("read"):
-                table = _encoded(X, self.variables)
+                table = encode_as(X, self.variables)
             with progress.stage("moments"):
                 first = first_moments(table.codes, table.schema)
                 rng = np.random.default_rng(seed)
@@ -395,18 +395,6 @@ def load(path: str | Path) -> GDLM:
     model._table, model._errors = None, Uncertainty.from_arrays(arrays)
     model.n_features_in_ = schema.n_variables
     return model
-
-
-def _encoded(X: Any, kinds: Mapping[str, str] | None) -> Encoded:
-    """Encode, with the declared kinds in the schema; names and kinds that do not exist are refused."""
-    table = X if isinstance(X, Encoded) else encode(X)
-    if not kinds:
-        return table
-    variables = list(table.schema.variables)
-    for name, kind in kinds.items():
-        j = int(table.schema.index([name])[0])
-        variables[j] = replace(variables[j], kind=kind)
-    return replace(table, schema=Schema(tuple(variables)))
 
 
 def _check_level(level: float) -> None:

@@ -190,6 +190,17 @@ def spread_rows(rows: NDArray[Any], most: int) -> NDArray[Any]:
     return rows if n <= most else np.ascontiguousarray(rows[np.arange(most) * n // most])
 
 
+def part_of(
+    codes: NDArray[np.unsignedinteger], schema: Schema, most_rows: int, most_variables: int, rng: np.random.Generator
+) -> tuple[NDArray[np.unsignedinteger], Schema]:
+    """At most so many rows, evenly spread, and variables, drawn at random, of a table that may be large."""
+    rows = spread_rows(codes, most_rows)
+    if schema.n_variables <= most_variables:
+        return rows, schema
+    kept = np.sort(rng.choice(schema.n_variables, most_variables, replace=False))
+    return np.ascontiguousarray(rows[:, kept]), Schema(tuple(schema.variables[j] for j in kept))
+
+
 def _sketch(
     rows: NDArray[np.unsignedinteger], schema: Schema, variables: NDArray[np.int64], directions: Array
 ) -> Array:

@@ -61,13 +61,13 @@ def choose_method(refine: str | None, shape: tuple[int, ...], k: int) -> tuple[s
         return None, "one component has nothing to refine"
     if n_variables > LONG_ROW:
         return None, (
-            f"rows of {n_variables} variables (more than {LONG_ROW}): the sweeps are near the limit; "
+            f"in rows of {n_variables} variables, more than {LONG_ROW}, the sweeps are near the limit; "
             "refine='gibbs' would add some per cent of accuracy and the contamination"
         )
     least = (WARM_BATCHES + LEAST_BATCHES) * BATCH * seconds_for(n_rows * n_variables, k)
     if least > MOST_SECONDS:
         return None, f"sampling {n_rows} rows would take about {least / 60:.0f} minutes; ask for it with refine='gibbs'"
-    return "gibbs", f"rows of {n_variables} variables (at most {LONG_ROW}): sampling is the most accurate"
+    return "gibbs", f"in rows of {n_variables} variables, at most {LONG_ROW}, sampling is the most accurate"
 
 
 def refine(

@@ -17,7 +17,7 @@ from mixmem.estimate import Settings, estimate
 from mixmem.kernels.particles import marginal_likelihood
 from mixmem.memberships import LEAST_PROBABILITY, fit_rows
 from mixmem.moments import Array, first_moments, third_moments
-from mixmem.plan import make_plan, spread_rows
+from mixmem.plan import make_plan, part_of, spread_rows
 from mixmem.progress import Progress
 from mixmem.schema import Schema
 from mixmem.sweep import sweep
@@ -60,7 +60,7 @@ def choose_alpha0(
     """The alpha0 whose moment estimate gives the rows the highest likelihood, on a part of the table."""
     rng = np.random.default_rng([*seed.generate_state(4), 2])
     settings = replace(settings, n_sweeps=SWEEPS)
-    part, part_schema = _part(spread_rows(codes, MOST_ROWS), schema, rng)
+    part, part_schema = part_of(codes, schema, MOST_ROWS, MOST_VARIABLES, rng)
     first = first_moments(part, part_schema)
     plan = make_plan(part, part_schema, settings.n_components, rng=rng)
     block = third_moments(part, part_schema, [plan.anchors])[0]
@@ -112,15 +112,6 @@ def row_likelihood(
     safe = np.maximum(theta, LEAST_PROBABILITY)
     marginal_likelihood(codes, schema.offsets, safe, alpha, n_particles, 0, out)
     return out
-
-
-def _part(
-    codes: NDArray[np.unsignedinteger], schema: Schema, rng: np.random.Generator
-) -> tuple[NDArray[np.unsignedinteger], Schema]:
-    if schema.n_variables <= MOST_VARIABLES:
-        return codes, schema
-    kept = np.sort(rng.choice(schema.n_variables, MOST_VARIABLES, replace=False))
-    return np.ascontiguousarray(codes[:, kept]), Schema(tuple(schema.variables[j] for j in kept))
 
 
 def _peak(tried: dict[float, float], n_rows: int) -> tuple[float, float]:

@@ -16,10 +16,22 @@ ROW_BLOCK = 512
 
 kernel: Any = njit(cache=True, nogil=True)
 parallel_kernel: Any = njit(cache=True, parallel=True)
+vector_kernel: Any = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+"""A sum in its innermost loop is taken in vector lanes: in an order fixed when it is compiled, not by the threads."""
 
 Result = TypeVar("Result")
 
-__all__ = ["ROW_BLOCK", "in_threads", "kernel", "max_threads", "parallel_kernel", "prange", "threads", "threads_for"]
+__all__ = [
+    "ROW_BLOCK",
+    "in_threads",
+    "kernel",
+    "max_threads",
+    "parallel_kernel",
+    "prange",
+    "threads",
+    "threads_for",
+    "vector_kernel",
+]
 
 
 def in_threads(run: Callable[[int], Result], count: int) -> list[Result]:

@@ -4,35 +4,68 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixmem.kernels._numba import ROW_BLOCK, kernel, parallel_kernel, prange
+from mixmem.kernels._numba import ROW_BLOCK, kernel, parallel_kernel, prange, vector_kernel
+
+_TILE = 128  # cells handled together, by vector instructions, while what is computed of them stays in the cache
+_FOLD = 16  # tiles whose probabilities are multiplied before a logarithm is taken: theta is at least 1e-6
 
 
 @kernel
-def _derivatives(codes, i, offsets, theta, x, gradient, hessian):
-    """Log-likelihood of row i at x; fills its gradient (k,) and minus its Hessian (k, k; lower half)."""
-    k = x.shape[0]
-    gradient[:] = 0.0
-    hessian[:, :] = 0.0
-    likelihood = 0.0
-    product = 1.0
-    share = np.empty(k)
+def _lay_out(codes, i, offsets, theta, cells):
+    """cells[t, h, c] = theta of component h at row i's cell t * width + c; cells (tiles, k, width)."""
+    width = cells.shape[2]
     for j in range(codes.shape[1]):
         row = offsets[j] + codes[i, j]
-        mix = 0.0
+        tile, c = j // width, j % width
+        for h in range(theta.shape[1]):
+            cells[tile, h, c] = theta[row, h]
+
+
+@vector_kernel
+def _derivatives(cells, p, x, mix, product, share, hessian):
+    """Log-likelihood at x of a row of p cells; fills minus its Hessian (k, k; lower half).
+
+    That times x is the gradient: over the cells, the Hessian sums theta_h theta_g / mix^2 and the gradient
+    theta_h / mix, with mix = sum_g x_g theta_g.
+    """
+    tiles, k, width = cells.shape
+    hessian[:, :] = 0.0
+    product[:] = 1.0
+    likelihood = 0.0
+    for t in range(tiles):
+        m = min(width, p - t * width)
+        for c in range(m):
+            mix[c] = 0.0
         for h in range(k):
-            mix += theta[row, h] * x[h]
-        product *= mix
-        if product < 1e-200:  # one logarithm for many cells; taken before the product can underflow
-            likelihood += np.log(product)
-            product = 1.0
-        inverse = 1.0 / mix
+            for c in range(m):
+                mix[c] += cells[t, h, c] * x[h]
+        for c in range(m):
+            product[c] *= mix[c]
+            mix[c] = 1.0 / mix[c]
         for h in range(k):
-            share[h] = theta[row, h] * inverse
-            gradient[h] += share[h]
-        for h in range(k):
+            for c in range(m):
+                share[h, c] = cells[t, h, c] * mix[c]
             for g in range(h + 1):
-                hessian[h, g] += share[h] * share[g]
-    return likelihood + np.log(product)
+                total = 0.0
+                for c in range(m):
+                    total += share[h, c] * share[g, c]
+                hessian[h, g] += total
+        if t % _FOLD == _FOLD - 1:
+            likelihood += _take_logarithm(product)
+    return likelihood + _take_logarithm(product)
+
+
+@kernel
+def _take_logarithm(product):
+    """log of the product of all entries, each above 1e-100, which are set to one."""
+    total, running = 0.0, 1.0
+    for c in range(product.shape[0]):
+        running *= product[c]
+        product[c] = 1.0
+        if running < 1e-200:  # one logarithm for many cells; taken before the product can underflow
+            total += np.log(running)
+            running = 1.0
+    return total + np.log(running)
 
 
 @kernel
@@ -73,32 +106,39 @@ def _solve(lower, right):
 
 
 @kernel
-def _row(codes, i, offsets, theta, alpha, steps, tolerance, x, gradient, hessian):
-    """Maximise log p(row i | x) + sum_h alpha_h log x_h on the simplex from x, in place; returns (steps, gap, loglik).
+def _climb(cells, p, alpha, steps, tolerance, x, hessian):
+    """Maximise log p(row | x) + sum_h alpha_h log x_h on the simplex from x, in place; returns (steps, gap, loglik).
 
     In the variables x_h the Newton system is bordered by sum(d) = 0. At the maximum x_h (gradient_h + alpha_h / x_h) is
-    x_h (p + alpha0) for every h: the gap is the largest relative miss of that. On return gradient and hessian are those
-    of the likelihood at the final x.
+    x_h (p + alpha0) for every h: the gap is the largest relative miss of that. On return hessian is that of the
+    likelihood at the final x.
     """
-    k = x.shape[0]
-    weight = alpha.sum() + codes.shape[1]
+    k, width = cells.shape[1], cells.shape[2]
+    mix, product, share = np.empty(width), np.empty(width), np.empty((k, width))
+    change, border, start, slope = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
     system = np.empty((k, k))
-    change, border = np.empty(k), np.empty(k)
-    start = np.empty(k)
-    value = _derivatives(codes, i, offsets, theta, x, gradient, hessian)
+    weight = float(p)
+    for h in range(k):
+        weight += alpha[h]
+    value = _derivatives(cells, p, x, mix, product, share, hessian)
     gap = np.inf
     for step in range(steps):
         gap = 0.0
         objective = value
         for h in range(k):
-            slope = gradient[h] + alpha[h] / x[h]
-            gap = max(gap, x[h] * abs(slope - weight) / weight)
+            gradient = 0.0
+            for g in range(k):
+                gradient += x[g] * (hessian[h, g] if g <= h else hessian[g, h])
+            slope[h] = gradient + alpha[h] / x[h]
+            gap = max(gap, x[h] * abs(slope[h] - weight) / weight)
             objective += alpha[h] * np.log(x[h])
             for g in range(h + 1):
                 # scaled by x on both sides: the barrier's alpha / x^2 becomes alpha, and the system well conditioned
                 system[h, g] = hessian[h, g] * x[h] * x[g]
-            system[h, h] += alpha[h]
-            change[h] = x[h] * slope
+            # the curvature along log x_h, which is alpha_h at the maximum: far from it a component without support
+            # goes to its place in one step, where alpha_h would send it beyond zero; held near alpha_h for the others
+            system[h, h] += min(max(x[h] * (weight - gradient), 0.1 * alpha[h]), 10.0 * alpha[h])
+            change[h] = x[h] * slope[h]
             border[h] = x[h]
         if gap <= tolerance:
             return step, gap, value
@@ -112,7 +152,7 @@ def _row(codes, i, offsets, theta, alpha, steps, tolerance, x, gradient, hessian
         decrement, most = 0.0, 0.0
         for h in range(k):
             change[h] -= along / across * border[h]  # relative change of x_h
-            decrement += change[h] * x[h] * (gradient[h] + alpha[h] / x[h])
+            decrement += change[h] * x[h] * slope[h]
             most = max(most, -change[h])
             start[h] = x[h]
         size = 1.0 if most < 0.95 else 0.95 / most
@@ -123,7 +163,7 @@ def _row(codes, i, offsets, theta, alpha, steps, tolerance, x, gradient, hessian
                 total += x[h]
             for h in range(k):
                 x[h] /= total
-            value = _derivatives(codes, i, offsets, theta, x, gradient, hessian)
+            value = _derivatives(cells, p, x, mix, product, share, hessian)
             reached = value
             for h in range(k):
                 reached += alpha[h] * np.log(x[h])
@@ -137,22 +177,22 @@ def _row(codes, i, offsets, theta, alpha, steps, tolerance, x, gradient, hessian
 def memberships(codes, offsets, theta, alpha, steps, tolerance, x, loglik, curvature, shapes, done, gaps):
     """Memberships of every row by Newton steps, from x, in place.
 
-    codes (n, p), theta (rows, k) positive, alpha (k,), x (n, k) positive with rows that sum to one. Per row:
+    codes (n, p), theta (rows, k) of at least 1e-6, alpha (k,), x (n, k) positive with rows that sum to one. Per row:
     loglik (n,) the log-likelihood at x; curvature (n,) the log-determinant of diag(alpha) + (x x') * K with K minus
     the Hessian of the log-likelihood; shapes (n, k) that matrix's diagonal (mixmem.memberships says what they are
     for); done (n,) Newton steps; gaps (n,) the optimality gap.
     """
-    n = codes.shape[0]
+    n, p = codes.shape
     k = x.shape[1]
+    width = min(p, _TILE)
+    tiles = (p + width - 1) // width
     for block in prange((n + ROW_BLOCK - 1) // ROW_BLOCK):
-        gradient = np.empty(k)
+        cells = np.empty((tiles, k, width))
         hessian = np.empty((k, k))
         system = np.empty((k, k))
         for i in range(block * ROW_BLOCK, min(n, block * ROW_BLOCK + ROW_BLOCK)):
-            count, gap, value = _row(codes, i, offsets, theta, alpha, steps, tolerance, x[i], gradient, hessian)
-            done[i] = count
-            gaps[i] = gap
-            loglik[i] = value
+            _lay_out(codes, i, offsets, theta, cells)
+            done[i], gaps[i], loglik[i] = _climb(cells, p, alpha, steps, tolerance, x[i], hessian)
             for h in range(k):
                 for g in range(h + 1):
                     system[h, g] = hessian[h, g] * x[i, h] * x[i, g]

@@ -177,11 +177,11 @@ class GDLM(TransformerMixin, BaseEstimator):
         self._errors: Uncertainty | None = None
         if refined.posterior is not None:
             self._errors = from_posterior(refined.posterior).ordered(order)
-        asked_for = settings.n_sweeps is not None and settings.n_sweeps > 0  # so many sweeps, settled or not
+        # so many sweeps, settled or not
+        asked_for = refined.method is None and settings.n_sweeps is not None and settings.n_sweeps > 0
         if not self.report_["converged"] and not asked_for:
             warnings.warn(
-                f"the fit did not converge: {self.report_['reason']}; "
-                "fewer components, more sweeps or more n_restarts may help",
+                f"the fit did not converge: {self.report_['reason']}; {self.report_['advice']}",
                 ConvergenceWarning,
                 stacklevel=2,
             )

@@ -39,6 +39,7 @@ def fit_report(
         "theta_rows": plan.schema.n_rows,
         "converged": converged,
         "reason": reason,
+        "advice": _ADVICE[refined.method],
         "plan": {
             "anchors": [names[mode].tolist() for mode in plan.anchors],
             "partitions": len(plan.partitions),
@@ -82,6 +83,14 @@ def fit_report(
         "seed": seed.entropy,
         "seconds": dict(seconds),
     }
+
+
+# what may help where a fit did not converge
+_ADVICE = {
+    None: "fewer components, more sweeps or more restarts may help",
+    "gibbs": "the table may not tell so many components apart: try fewer",
+    "em": "fewer components may help",
+}
 
 
 def _convergence(estimate: Estimate, refined: Refined) -> tuple[bool, str]:

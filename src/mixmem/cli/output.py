@@ -153,7 +153,7 @@ def convergence(report: dict[str, Any]) -> str:
     """Whether the fit converged, and what to change if not."""
     if report["converged"]:
         return f"converged: {report['reason']}"
-    return f"NOT converged: {report['reason']}; try more --sweeps, more --restarts or fewer components"
+    return f"NOT converged: {report['reason']}; {report['advice']}"
 
 
 def _program() -> str:

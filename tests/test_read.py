@@ -130,6 +130,24 @@ def test_leading_zeros_are_kept(tmp_path):
     assert cells(read_table(path)) == {"a": ["01", "10"], "b": [1, 2]}
 
 
+@pytest.mark.parametrize("number", ["7", "10", "-3", "127", "-128", "128", "-200", "70000"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", ""])
+def test_integers_of_any_length(tmp_path, monkeypatch, number, end):
+    """In pieces of some lines, of which all but the last hold single digits."""
+    monkeypatch.setattr("mixmem.read.files.PIECE_BYTES", 20)
+    lines = ["a,b,c"] + [f"{i % 3},{i % 2},{i % 5}" for i in range(1200)] + [f"1,0,{number}"]
+    (tmp_path / "t.csv").write_text((end or "\n").join(lines) + end, newline="")
+    rows = [list(map(int, line.split(","))) for line in lines[1:]]
+    assert [list(row) for row in zip(*cells(read_table(tmp_path / "t.csv")).values(), strict=True)] == rows
+
+
+@pytest.mark.parametrize("cell", ["01", "+1", " 1", "1.0", "x"])
+def test_more_than_an_integer_is_read_as_text(tmp_path, cell):
+    rows = [f"{i % 3},{i % 2}" for i in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b", *rows, f"1,{cell}"]) + "\n")
+    assert cells(read_table(tmp_path / "t.csv"))["b"][-2:] == ["1", cell]
+
+
 def test_a_text_after_the_sampled_rows(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n" + "1,2\n" * 3_000 + "late,2\n")

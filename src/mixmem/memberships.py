@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from mixmem.kernels import ROW_BLOCK, in_threads
 from mixmem.kernels.simplex import memberships as newton
 from mixmem.moments import Array
 from mixmem.progress import Progress
@@ -25,8 +26,6 @@ from mixmem.schema import Schema
 
 LEAST_PROBABILITY = 1e-6
 """Theta is not taken below this for likelihoods: an estimate of zero does not make a level impossible."""
-
-CHUNK = 65_536
 
 
 @dataclass(frozen=True)
@@ -57,14 +56,17 @@ def fit_rows(
     x = np.tile(alpha / alpha.sum(), (n, 1))
     conditional, curvature, gap, shapes = np.empty(n), np.empty(n), np.empty(n), np.empty((n, k))
     steps = np.empty(n, np.int64)
+
+    def solve(block: int) -> None:
+        rows = slice(block * ROW_BLOCK, min(n, (block + 1) * ROW_BLOCK))
+        newton(
+            codes[rows], schema.offsets, safe, alpha, max_steps, tol, x[rows], conditional[rows], curvature[rows],
+            shapes[rows], steps[rows], gap[rows],
+        )  # fmt: skip
+        step(rows.stop - rows.start)
+
     with (progress or Progress()).stage("memberships", n) as step:
-        for begin in range(0, n, CHUNK):
-            part = slice(begin, min(n, begin + CHUNK))
-            newton(
-                codes[part], schema.offsets, safe, alpha, max_steps, tol, x[part], conditional[part], curvature[part],
-                shapes[part], steps[part], gap[part],
-            )  # fmt: skip
-            step(part.stop - part.start)
+        in_threads(solve, -(-n // ROW_BLOCK))
     weight = alpha.sum() + codes.shape[1]
     laplace = (
         conditional

@@ -17,13 +17,15 @@ Variables not known yet have zero rows in theta and add nothing: from the anchor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixmem.assemble import simplex_rows
-from mixmem.kernels import ROW_BLOCK, threads_for
+from mixmem.kernels import ROW_BLOCK, in_parts, threads_for
 from mixmem.kernels.grams import gram_sums
 from mixmem.kernels.nqp import exact_rows
 from mixmem.kernels.passes import add_features, pair_sums
@@ -67,8 +69,12 @@ class FullTensor:
         self.table = self._features(everything, theta)
         self.totals = np.zeros((self.n_rows, 2 * self.width))
         known = everything[np.add.reduceat(theta.sum(axis=1), schema.offsets[:-1]) > 0.0]
-        add_features(codes, schema.offsets[known], known, self.table, self.totals)
+        self._add(schema.offsets[known], known, self.table)
         self.sums = self._sums(everything)
+
+    def _add(self, starts: NDArray[np.int64], members: NDArray[np.int64], table: Array) -> None:
+        """Add what rows of a table say of the members, which start there, to every row's features."""
+        in_parts(lambda a, b: add_features(self.codes[a:b], starts, members, table, self.totals[a:b]), self.n_rows)
 
     def _features(self, variables: NDArray[np.int64], theta: Array) -> Array:
         """Rows (theta | 2 c1 m theta - theta^2) of the given variables, padded; theta holds just their rows."""
@@ -106,37 +112,53 @@ class FullTensor:
         slope = np.zeros(self.width)
         slope[: self.k] = 2.0 * self.once * m
         table = self.table[rows]
+        if not table.any():  # variables not known yet: there is nothing of theirs to take off
+            table = table[:0]
         total, square = np.zeros((len(rows), self.width)), np.zeros(self.width)
         for first, count in waves(self.n_rows, total.nbytes + 3 * ROW_BLOCK * self.width * 8):
             partials, part_squares = np.empty((count, *total.shape)), np.empty((count, self.width))
-            pair_sums(self.codes, starts, group, table, self.totals, slope, self.k, first, partials, part_squares)
-            for partial, part_square in zip(partials, part_squares, strict=True):
-                total += partial
+            of_group = partial(pair_sums, self.codes, starts, group, table, self.totals, slope, self.k)
+            in_parts(partial(_sum_blocks, of_group, first, partials, part_squares), count)
+            for part, part_square in zip(partials, part_squares, strict=True):
+                total += part
                 square += part_square
         level = self.twice * (m * m - m_squares) - self.once * (square[: self.k] / self.n_rows - f_squares)
         z = total[:, : self.k] / self.n_rows + np.outer(self.means[rows], level)
         return gram * gram - squares, z
 
-    def step(self, group: NDArray[np.int64]) -> Array:
-        """Solve for a group's theta and put it in place; returns the group's weights, mean over its variables (k,)."""
+    def solve(self, group: NDArray[np.int64]) -> tuple[Array, Array]:
+        """A group's theta by one step (its rows, k), and the group's weights, mean over its variables (k,)."""
         with threads_for(3 * self.n_rows * len(group) * self.width):
-            return self._step(group)
+            return self._solve(group, self._without(group))
 
-    def _step(self, group: NDArray[np.int64]) -> Array:
-        others = self._without(group)
+    def _solve(self, group: NDArray[np.int64], others: tuple[Array, ...]) -> tuple[Array, Array]:
         q, z = self._program(group, others)
         rows = mode_rows(self.schema, group)
-        sizes = self.schema.n_levels[group]
         scale = float(np.diag(q).max()) or 1.0
         x = self.theta[rows] * self.weights
         exact_rows(q / scale, -z / scale, x, CYCLES, PRECISION)
-        theta, sums = simplex_rows(x, sizes, self.means[rows])
-        table = self._features(group, theta)
-        starts = np.cumsum(sizes) - sizes
-        add_features(self.codes, starts, group, table - self.table[rows], self.totals)
-        self.theta[rows], self.table[rows] = theta, table
-        self.sums = tuple(rest + new for rest, new in zip(others, self._sums(group), strict=True))
-        return np.asarray(sums.mean(axis=0))
+        theta, sums = simplex_rows(x, self.schema.n_levels[group], self.means[rows])
+        return theta, np.asarray(sums.mean(axis=0))
+
+    def step(self, group: NDArray[np.int64]) -> Array:
+        """Solve for a group's theta and put it in place; returns the group's weights, mean over its variables (k,)."""
+        with threads_for(3 * self.n_rows * len(group) * self.width):
+            others = self._without(group)
+            theta, weights = self._solve(group, others)
+            rows = mode_rows(self.schema, group)
+            sizes = self.schema.n_levels[group]
+            table = self._features(group, theta)
+            self._add(np.cumsum(sizes) - sizes, group, table - self.table[rows])
+            self.theta[rows], self.table[rows] = theta, table
+            self.sums = tuple(rest + new for rest, new in zip(others, self._sums(group), strict=True))
+            return weights
+
+
+def _sum_blocks(
+    sums: Callable[[int, Array, Array], None], first: int, partials: Array, squares: Array, begin: int, end: int
+) -> None:
+    """Fill the sums of blocks first + begin to first + end of a wave that starts at block ``first``."""
+    sums(first + begin, partials[begin:end], squares[begin:end])
 
 
 def extend(
@@ -146,9 +168,9 @@ def extend(
     unknown = np.flatnonzero(np.add.reduceat(theta.sum(axis=1), schema.offsets[:-1]) == 0.0)
     if not len(unknown):
         return theta
-    tensor = FullTensor(codes, schema, first, theta, alpha0)
-    tensor.step(unknown)
-    return tensor.theta
+    extended = theta.copy()
+    extended[mode_rows(schema, unknown)], _ = FullTensor(codes, schema, first, theta, alpha0).solve(unknown)
+    return extended
 
 
 def groups_for(n_variables: int) -> int:

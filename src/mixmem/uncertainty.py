@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import betaincinv, stdtrit
 
 from mixmem.assemble import concentration
 from mixmem.gibbs import Posterior
 from mixmem.kernels import ROW_BLOCK
 from mixmem.kernels.gibbs import membership_posterior
-from mixmem.memberships import CHUNK, LEAST_PROBABILITY
+from mixmem.memberships import LEAST_PROBABILITY
 from mixmem.moments import Array, first_moments
 from mixmem.progress import Progress
 from mixmem.schema import Schema
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 GROUPS, MOST_SWEEPS, SMALL = 20, 30, 0.05
 """Groups of rows left out in turn, sweeps each, and what counts as a small entry of theta."""
 WARM_SWEEPS, KEPT_SWEEPS = 30, 300
+MOST_ROWS = 65_536
 MOST_DRAWS = 400
 
 
@@ -155,7 +156,7 @@ def symmetric_interval(
     estimate: Array, error: Array, degrees: float, level: float, most: float = 1.0
 ) -> tuple[Array, Array]:
     """Estimate less and plus Student's quantile times its error, from zero to ``most``."""
-    reach = stats.t.ppf(0.5 + 0.5 * level, degrees) * error
+    reach = stdtrit(degrees, 0.5 + 0.5 * level) * error
     return np.clip(estimate - reach, 0.0, most), np.clip(estimate + reach, 0.0, most)
 
 
@@ -171,7 +172,7 @@ def beta_interval(mean: Array, variance: Array, level: float) -> tuple[Array, Ar
     a, b = np.maximum(mean * size, 1e-9), np.maximum((1.0 - mean) * size, 1e-9)
     tail = 0.5 * (1.0 - level)
     known = (variance <= 0.0) | (most <= 0.0)
-    low, high = (np.where(known, mean, stats.beta.ppf(at, a, b)) for at in (tail, 1.0 - tail))
+    low, high = (np.where(known, mean, betaincinv(a, b, at)) for at in (tail, 1.0 - tail))
     return low, high
 
 
@@ -186,7 +187,7 @@ def membership_intervals(
     mean, error, bounds = np.empty((n, k)), np.empty((n, k)), np.empty((2, n, k))
     safe = np.ascontiguousarray(np.maximum(theta, LEAST_PROBABILITY))
     tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
-    chunk = max(ROW_BLOCK, min(CHUNK, 20_000_000 // codes.shape[1]))
+    chunk = max(ROW_BLOCK, min(MOST_ROWS, 20_000_000 // codes.shape[1]))
     with progress.stage("membership intervals", n) as step:
         for begin in range(0, n, chunk):
             part = slice(begin, min(n, begin + chunk))

@@ -5,6 +5,6 @@ form in ``tests/test_kernels.py``. Sums over rows are taken in blocks of :data:`
 and the block sums are added in row order, so the bits do not depend on the number of threads.
 """
 
-from mixmem.kernels._numba import ROW_BLOCK, in_threads, max_threads, threads, threads_for
+from mixmem.kernels._numba import ROW_BLOCK, in_parts, in_threads, kernel_threads, max_threads, threads, threads_for
 
-__all__ = ["ROW_BLOCK", "in_threads", "max_threads", "threads", "threads_for"]
+__all__ = ["ROW_BLOCK", "in_parts", "in_threads", "kernel_threads", "max_threads", "threads", "threads_for"]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
+
+# Threads that wait are to sleep: spinning, as is the default, took most of the processor's time on a busy machine.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numba
 from numba import njit, prange
@@ -23,8 +27,10 @@ Result = TypeVar("Result")
 
 __all__ = [
     "ROW_BLOCK",
+    "in_parts",
     "in_threads",
     "kernel",
+    "kernel_threads",
     "max_threads",
     "parallel_kernel",
     "prange",
@@ -43,6 +49,12 @@ def in_threads(run: Callable[[int], Result], count: int) -> list[Result]:
         return list(pool.map(run, range(count)))
 
 
+def in_parts(run: Callable[[int, int], Any], count: int) -> None:
+    """run(first, last) for parts of range(count) that cover it, one a thread; a kernel compiles in half the time so."""
+    parts = max(1, min(int(numba.get_num_threads()), count))
+    in_threads(lambda r: run(count * r // parts, count * (r + 1) // parts), parts)
+
+
 def max_threads() -> int:
     """Number of threads numba may use in this process."""
     return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
@@ -55,13 +67,19 @@ def threads(n_jobs: int | None) -> Iterator[int]:
     BLAS is held to one thread: its matrices are small here, and the rounding of a threaded product depends on the
     number of threads.
     """
+    with kernel_threads(n_jobs) as wanted, threadpool_limits(limits=1):
+        yield wanted
+
+
+@contextmanager
+def kernel_threads(n_jobs: int | None) -> Iterator[int]:
+    """The same for a block that calls no BLAS: finding its libraries takes ten milliseconds."""
     most = max_threads()
     wanted = most if n_jobs is None or n_jobs < 0 else max(1, min(int(n_jobs), most))
     before = numba.get_num_threads()
     numba.set_num_threads(wanted)
     try:
-        with threadpool_limits(limits=1):
-            yield wanted
+        yield wanted
     finally:
         numba.set_num_threads(before)
 

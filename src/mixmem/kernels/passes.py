@@ -6,7 +6,9 @@ import numpy as np
 
 from mixmem.kernels._numba import ROW_BLOCK, kernel, parallel_kernel, prange
 
-_TILE = 128  # variables handled together, so that their rows of the table stay in the first-level cache
+_TILE = 64  # variables handled together, so that their rows of the table stay in the first-level cache
+
+# Cells are taken by fours: with one a loop, starting the loop over its components took most of the time.
 
 
 @kernel
@@ -15,8 +17,16 @@ def _gather(codes, starts, members, table, first, last, out):
     width = table.shape[1]
     for t0 in range(0, members.shape[0], _TILE):
         t1 = min(members.shape[0], t0 + _TILE)
+        fours = t1 - (t1 - t0) % 4
         for i in range(first, last):
-            for t in range(t0, t1):
+            for t in range(t0, fours, 4):
+                a = starts[t] + codes[i, members[t]]
+                b = starts[t + 1] + codes[i, members[t + 1]]
+                c = starts[t + 2] + codes[i, members[t + 2]]
+                d = starts[t + 3] + codes[i, members[t + 3]]
+                for h in range(width):
+                    out[i - first, h] += (table[a, h] + table[b, h]) + (table[c, h] + table[d, h])
+            for t in range(fours, t1):
                 row = starts[t] + codes[i, members[t]]
                 for h in range(width):
                     out[i - first, h] += table[row, h]
@@ -28,14 +38,26 @@ def _scatter(codes, starts, members, values, first, last, out):
     width = values.shape[1]
     for t0 in range(0, members.shape[0], _TILE):
         t1 = min(members.shape[0], t0 + _TILE)
+        fours = t1 - (t1 - t0) % 4
         for i in range(first, last):
-            for t in range(t0, t1):
+            for t in range(t0, fours, 4):
+                a = starts[t] + codes[i, members[t]]
+                b = starts[t + 1] + codes[i, members[t + 1]]
+                c = starts[t + 2] + codes[i, members[t + 2]]
+                d = starts[t + 3] + codes[i, members[t + 3]]
+                for h in range(width):
+                    value = values[i - first, h]
+                    out[a, h] += value
+                    out[b, h] += value
+                    out[c, h] += value
+                    out[d, h] += value
+            for t in range(fours, t1):
                 row = starts[t] + codes[i, members[t]]
                 for h in range(width):
                     out[row, h] += values[i - first, h]
 
 
-@parallel_kernel
+@kernel
 def add_features(codes, starts, members, table, totals):
     """totals[i] += sum over members j of table[starts_j + codes[i, j]], in place.
 
@@ -43,8 +65,8 @@ def add_features(codes, starts, members, table, totals):
     table (rows, q); totals (n, q). NumPy: ``totals += table[starts + codes[:, members]].sum(axis=1)``.
     """
     n = codes.shape[0]
-    for block in prange((n + ROW_BLOCK - 1) // ROW_BLOCK):
-        first, last = block * ROW_BLOCK, min(n, block * ROW_BLOCK + ROW_BLOCK)
+    for first in range(0, n, ROW_BLOCK):
+        last = min(n, first + ROW_BLOCK)
         _gather(codes, starts, members, table, first, last, totals[first:last])
 
 
@@ -62,23 +84,25 @@ def scatter_sums(codes, starts, members, values, first_block, partials):
         _scatter(codes, starts, members, values[first:last], first, last, partials[b])
 
 
-@parallel_kernel
+@kernel
 def pair_sums(codes, starts, members, table, totals, slope, k, first_block, partials, squares):
     """The sums over rows from which the step for the group ``members`` takes its Z, a row block at a time.
 
     totals (n, 2w) holds every variable's features (U | Y) and table (rows, 2w) the members' own, both padded to an even
-    width w >= k; the members' part is taken off, so that u and y are sums over the other variables. With
+    width w >= k; the members' part is taken off, so that u and y are sums over the other variables (a table without
+    rows: the members have no part yet). With
     g = u * u - slope * u + y, partials[b] (rows, w) receives sum_i b_ij g_i' over row block first_block + b and
     squares[b] (w,) the sum of u * u. NumPy: ``rest = totals - table[starts + codes[:, members]].sum(1)``, then
     ``g = rest[:, :w] ** 2 - slope * rest[:, :w] + rest[:, w:]``.
     """
     n = codes.shape[0]
     width = partials.shape[2]
-    for b in prange(partials.shape[0]):
+    for b in range(partials.shape[0]):
         first = (first_block + b) * ROW_BLOCK
         last = min(n, first + ROW_BLOCK)
         own = np.zeros((last - first, 2 * width))
-        _gather(codes, starts, members, table, first, last, own)
+        if table.shape[0] > 0:
+            _gather(codes, starts, members, table, first, last, own)
         g = np.zeros((last - first, width))
         squares[b] = 0.0
         for i in range(last - first):

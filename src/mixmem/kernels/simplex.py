@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixmem.kernels._numba import ROW_BLOCK, kernel, parallel_kernel, prange, vector_kernel
+from mixmem.kernels._numba import kernel, vector_kernel
 
 _TILE = 128  # cells handled together, by vector instructions, while what is computed of them stays in the cache
 _FOLD = 16  # tiles whose probabilities are multiplied before a logarithm is taken: theta is at least 1e-6
@@ -173,7 +173,7 @@ def _climb(cells, p, alpha, steps, tolerance, x, hessian):
     return steps, gap, value
 
 
-@parallel_kernel
+@kernel
 def memberships(codes, offsets, theta, alpha, steps, tolerance, x, loglik, curvature, shapes, done, gaps):
     """Memberships of every row by Newton steps, from x, in place.
 
@@ -185,17 +185,15 @@ def memberships(codes, offsets, theta, alpha, steps, tolerance, x, loglik, curva
     n, p = codes.shape
     k = x.shape[1]
     width = min(p, _TILE)
-    tiles = (p + width - 1) // width
-    for block in prange((n + ROW_BLOCK - 1) // ROW_BLOCK):
-        cells = np.empty((tiles, k, width))
-        hessian = np.empty((k, k))
-        system = np.empty((k, k))
-        for i in range(block * ROW_BLOCK, min(n, block * ROW_BLOCK + ROW_BLOCK)):
-            _lay_out(codes, i, offsets, theta, cells)
-            done[i], gaps[i], loglik[i] = _climb(cells, p, alpha, steps, tolerance, x[i], hessian)
-            for h in range(k):
-                for g in range(h + 1):
-                    system[h, g] = hessian[h, g] * x[i, h] * x[i, g]
-                system[h, h] += alpha[h]
-                shapes[i, h] = system[h, h]
-            curvature[i] = _cholesky(system)
+    cells = np.empty(((p + width - 1) // width, k, width))
+    hessian = np.empty((k, k))
+    system = np.empty((k, k))
+    for i in range(n):
+        _lay_out(codes, i, offsets, theta, cells)
+        done[i], gaps[i], loglik[i] = _climb(cells, p, alpha, steps, tolerance, x[i], hessian)
+        for h in range(k):
+            for g in range(h + 1):
+                system[h, g] = hessian[h, g] * x[i, h] * x[i, g]
+            system[h, h] += alpha[h]
+            shapes[i, h] = system[h, h]
+        curvature[i] = _cholesky(system)

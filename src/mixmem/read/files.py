@@ -10,6 +10,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,9 @@ INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 """An integer that loses nothing when it is read as one: no leading zeros, and it fits 64 bits."""
 
 SAMPLED_ROWS = 1_000
+
+PIECE_BYTES = 16_000_000
+"""Of a file of small integers so much is parsed at a time, so that little more than its codes is held in memory."""
 
 
 def read_file(source: str | PathLike[str]) -> Table:
@@ -70,14 +74,14 @@ def reader_of(path: Path) -> Callable[[Path], Table]:
 
 
 def _delimited_file(path: Path, separator: str) -> Table:
-    raw = path.read_bytes()
-    if path.suffix.lower() == ".gz":
-        try:
-            raw = gzip.decompress(raw)
-        except (OSError, EOFError, zlib.error) as error:
-            raise InputError(
-                f"{path} is not a whole gzip file ({error}); compress it again or drop the .gz from its name"
-            ) from error
+    if path.suffix.lower() != ".gz":
+        return _delimited(path.read_bytes(), str(path), separator)
+    try:
+        raw = gzip.decompress(path.read_bytes())
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{path} is not a whole gzip file ({error}); compress it again or drop the .gz from its name"
+        ) from error
     return _delimited(raw, str(path), separator)
 
 
@@ -90,9 +94,13 @@ def _tsv(path: Path) -> Table:
 
 
 def _delimited(raw: bytes, where: str, separator: str) -> Table:
-    raw = raw.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n")
+    raw = raw.removeprefix(b"\xef\xbb\xbf")
     _check_text(raw, where)
     names = _header(raw, where, separator)
+    numbers = _small_integers(raw, len(names), separator) if names[0] != "" else None
+    if numbers is not None:
+        return Table(tuple(names), numbers, len(numbers))
+    raw = raw.rstrip(b"\r\n")
     frame = _parse(raw, where, separator)
     if frame.height and frame[:, -1].has_nulls():
         # polars fills short lines with nulls; a ragged file should not pass for one with missing cells.
@@ -106,7 +114,7 @@ def _delimited(raw: bytes, where: str, separator: str) -> Table:
 
 
 def _check_text(raw: bytes, where: str) -> None:
-    if not raw.strip():
+    if not raw or raw.isspace():
         raise InputError(f"{where} is empty; expected a header line and rows (0 sample(s) found)")
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{where} is encoded in UTF-16; expected UTF-8: save it as UTF-8")
@@ -135,11 +143,61 @@ def _header(raw: bytes, where: str, separator: str) -> list[str]:
     return names
 
 
-def _parse(raw: bytes, where: str, separator: str) -> pl.DataFrame:
-    """Columns of integers as Int64, all others as texts.
+def _small_integers(raw: bytes, n_columns: int, separator: str) -> np.ndarray | None:
+    """The cells (n, p) of a table of integers that fit a byte each, all written plainly; None for any other table."""
+    begin = raw.find(b"\n") + 1
+    out = np.empty((raw.count(b"\n", begin) + (not raw.endswith(b"\n")), n_columns), dtype=np.int8)
+    row = 0
+    while 0 < begin < len(raw):
+        end = raw.find(b"\n", begin + PIECE_BYTES) + 1 or len(raw)
+        piece = raw[begin:end]
+        cells = _single_digits(piece, n_columns, separator)
+        if cells is None:
+            cells = _plain_integers(piece, n_columns, separator)
+        if cells is None or len(cells) > len(out) - row:
+            return None
+        out[row : row + len(cells)] = cells
+        row, begin = row + len(cells), end
+    return out if row and row == len(out) else None
 
-    A sample decides which are which, by a stricter rule than polars has: "01" stays a text. A later text in a
-    column of integers brings everything back to texts; the encoder then sees what the column as a whole is.
+
+def _single_digits(piece: bytes, n_columns: int, separator: str) -> np.ndarray | None:
+    """The cells of lines in which each is a digit and one character ends it: nothing is to be searched for in those."""
+    if len(piece) % (2 * n_columns):
+        return None
+    text = np.frombuffer(piece, np.uint8).reshape(-1, n_columns, 2)
+    if (text[:, :-1, 1] != ord(separator)).any() or (text[:, -1, 1] != ord("\n")).any():
+        return None
+    cells = text[:, :, 0] - np.uint8(ord("0"))
+    return cells if cells.max() <= 9 else None
+
+
+def _plain_integers(piece: bytes, n_columns: int, separator: str) -> np.ndarray | None:
+    """The cells of lines of integers from -128 to 127, none with more than its number in it ("01", "+1", quotes).
+
+    A cell that holds more makes the piece longer than its numbers need.
+    """
+    import polars as pl
+
+    schema = {f"{j}": pl.Int8 for j in range(n_columns)}
+    try:
+        frame = pl.read_csv(io.BytesIO(piece), has_header=False, schema=schema, separator=separator)
+    except pl.exceptions.PolarsError:
+        return None
+    cells = frame.to_numpy(order="c")
+    if cells.dtype != np.int8:  # something was missing
+        return None
+    longer = sum(int(np.count_nonzero(test)) for test in (cells < 0, cells > 9, cells < -9, cells > 99, cells < -99))
+    ends = piece.count(b"\r") - (not piece.endswith(b"\n"))
+    return cells if len(piece) == 2 * cells.size + longer + ends else None
+
+
+def _parse(raw: bytes, where: str, separator: str) -> pl.DataFrame:
+    """Columns of integers as numbers, small ones as Int8, all others as texts.
+
+    A sample decides which are which, by a stricter rule than polars has: "01" stays a text. A later number that
+    is not small makes all Int64, and a later text in a column of integers brings everything back to texts; the
+    encoder then sees what the column as a whole is.
     """
     import polars as pl
 
@@ -154,22 +212,26 @@ def _parse(raw: bytes, where: str, separator: str) -> pl.DataFrame:
 
     try:
         sample = read(n_rows=SAMPLED_ROWS)
-        integers = [s.name for s in sample.get_columns() if _all_integers(s)]
+        lengths = {column.name: _integer_length(column) for column in sample.get_columns()}
+        integers = [name for name, length in lengths.items() if length > 0]
         if sample.height < SAMPLED_ROWS:
             return sample.with_columns(pl.col(integers).cast(pl.Int64)) if integers else sample
-        try:
-            return read(schema_overrides=dict.fromkeys(integers, pl.Int64))
-        except pl.exceptions.PolarsError:
-            return read()
+        small = {name: pl.Int8 if lengths[name] <= 2 else pl.Int64 for name in integers}
+        for types in (small, dict.fromkeys(integers, pl.Int64)):
+            with suppress(pl.exceptions.PolarsError):
+                return read(schema_overrides=types)
+        return read()
     except pl.exceptions.PolarsError as error:
         _refuse_ragged(raw, where, separator)
         reason = str(error).strip().splitlines()[0]
         raise InputError(f"{where} is not well-formed delimited text ({reason}); check its quotes") from error
 
 
-def _all_integers(sample: pl.Series) -> bool:
+def _integer_length(sample: pl.Series) -> int:
+    """Characters of the longest integer in a column of integers, at least 1; 0 for a column of anything else."""
     # Few values are distinct, so looking at those alone keeps wide tables fast.
-    return all(text is None or INTEGER.fullmatch(text) for text in sample.unique().to_list())
+    texts = sample.unique().drop_nulls().to_list()
+    return max(map(len, texts), default=1) if all(map(INTEGER.fullmatch, texts)) else 0
 
 
 def _records(raw: bytes, separator: str) -> Any:

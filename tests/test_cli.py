@@ -13,7 +13,8 @@ import pytest
 
 import mixmem
 from mixmem.cli import main
-from mixmem.model import GDLM, load
+from mixmem.learner import Learner
+from mixmem.model import load
 from mixmem.progress import BarProgress, LineProgress, Progress, current
 from mixmem.simulate import simulate_gdlm
 
@@ -70,7 +71,7 @@ def test_fit_hands_its_options_to_the_estimator(monkeypatch, fitted, tmp_path, c
         seen.update(self.get_params(), rows=X.codes.shape, ids=X.row_ids[:2].tolist())
         raise Stop("enough")
 
-    monkeypatch.setattr(GDLM, "fit", fit)
+    monkeypatch.setattr(Learner, "fit", fit)
     options = "--alpha0 0.7 --refine none --contamination 0.1 --partitions 3 --sweeps 4 --solver wnmf --restarts 2"
     arguments = ["fit", fitted / "data.csv", "-k", 3, "--id", "who", "--out", tmp_path / "o", *options.split()]
     code, out, err = run(capsys, *arguments, "--matching", "angle", "--seed", 5, "--jobs", 1)
@@ -175,7 +176,7 @@ def test_progress_by_options_and_terminal(monkeypatch, fitted, tmp_path, flags, 
         kinds.append(type(current()))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(GDLM, "fit", fit)
+    monkeypatch.setattr(Learner, "fit", fit)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
     assert main(["fit", str(fitted / "data.csv"), "-k", "2", "--id", "who", "--out", str(tmp_path / "o"), *flags]) == 1
     assert kinds == [kind]
@@ -204,7 +205,7 @@ def test_an_interrupted_fit_leaves_nothing(monkeypatch, fitted, tmp_path, capsys
     def fit(self, X):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(GDLM, "fit", fit)
+    monkeypatch.setattr(Learner, "fit", fit)
     out = tmp_path / "new" / "o"
     ended = run(capsys, "fit", fitted / "data.csv", "-k", 2, "--id", "who", "--out", out)
     assert ended == (1, "", "mixmem: interrupted; nothing was written\n")

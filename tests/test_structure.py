@@ -20,9 +20,9 @@ MODULES = sorted(
 
 # The way of the data: a module may import those before it in this list, its own package, and the free ones.
 ORDER = [
-    "schema", "levels", "read", "encoding", "moments", "plan", "solvers", "match", "scores", "align", "assemble",
+    "schema", "levels", "read", "encoding", "moments", "plan", "solvers", "scores", "match", "align", "assemble",
     "blocks", "sweep", "estimate", "goodness", "memberships", "select", "gibbs", "em", "refine", "uncertainty",
-    "simulate", "parameters", "report", "store", "model", "page", "plots", "choice", "config", "demo", "experiments",
+    "simulate", "parameters", "report", "store", "learner", "model", "page", "plots", "choice", "crowd", "config", "demo", "experiments",
     "cli",
 ]  # fmt: skip
 FREE = {"errors", "kernels", "progress"}

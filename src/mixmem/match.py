@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
 
 from mixmem.errors import InputError
 from mixmem.moments import Array
+from mixmem.scores import best_assignment
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,7 @@ def match_columns(reference: ArrayLike, other: ArrayLike, method: str = "procrus
     permutation = affinity.argmax(axis=0)
     assigned = len(set(permutation.tolist())) < len(permutation)
     if assigned:
-        rows, columns = linear_sum_assignment(-affinity)
-        permutation = rows[np.argsort(columns)]
+        permutation = best_assignment(-affinity.T)
     aligned = theta_other[:, permutation]
     return Matching(
         permutation.astype(np.int64),

@@ -20,8 +20,8 @@ from mixmem import __version__
 from mixmem.cli.output import component_names, membership_frame, write_alpha, write_table, write_theta
 from mixmem.encoding import Encoded, encode
 from mixmem.errors import InputError
+from mixmem.learner import Learner
 from mixmem.memberships import RowFit
-from mixmem.model import GDLM, load
 from mixmem.page import render_page
 from mixmem.parameters import check_parameters
 from mixmem.plan import spread_rows
@@ -38,7 +38,7 @@ SHOWN_MISFITS = 10
 class FitRun:
     """A fit on its way to the files: the model, the rows' memberships, and what fit.json will hold."""
 
-    model: GDLM
+    model: Learner
     table: Encoded
     rows: RowFit
     row_name: str
@@ -54,7 +54,7 @@ def run_fit(
     quiet: bool = False,
 ) -> FitRun:
     """Read once, fit, and find the rows' memberships; ``shown_as`` is the path that fit.json names."""
-    model = GDLM(**settings)
+    model = Learner(**settings)
     check_parameters(model.get_params(deep=False))  # before the data are read: that may take long
     names = component_names(model.n_components)
     if row_id in names:
@@ -99,7 +99,7 @@ def _some(table: Encoded) -> Encoded:
     return Encoded(codes, table.schema, ids)
 
 
-def _goodness(model: GDLM, table: Encoded) -> dict[str, Any] | None:
+def _goodness(model: Learner, table: Encoded) -> dict[str, Any] | None:
     """How well pairs of variables are explained, in words, with the worst variables; None where it would take long."""
     if table.codes.size > GOODNESS_CELLS:
         return None
@@ -133,7 +133,7 @@ def row_memberships(
     model: Path, data: str | Path, *, row_id: str | None = None, jobs: int | None = None, quiet: bool = False
 ) -> pl.DataFrame:
     """Memberships of a table's rows in the components of a stored model."""
-    fitted = load(model)
+    fitted = Learner.load(model)
     fitted.n_jobs = jobs
     check_parameters({"n_jobs": jobs})
     with current().stage("reading"):

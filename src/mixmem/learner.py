@@ -1,0 +1,351 @@
+"""The estimator that tells the story; the stages do the work."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixmem.align import alignment
+from mixmem.encoding import Encoded, encode, encode_as
+from mixmem.errors import InputError
+from mixmem.estimate import Settings, estimate, sweep_tolerance
+from mixmem.goodness import Goodness, goodness_of_fit
+from mixmem.kernels import threads
+from mixmem.memberships import RowFit, fit_rows
+from mixmem.moments import Array, first_moments, third_moments
+from mixmem.parameters import PARAMETERS, check_parameters, seed_sequence
+from mixmem.plan import make_plan
+from mixmem.progress import LineProgress, Progress, current
+from mixmem.refine import choose_method, noisy_theta, refine
+from mixmem.report import fit_report
+from mixmem.schema import Schema
+from mixmem.select import choose_alpha0, log_marginal
+from mixmem.simulate import draw_table
+from mixmem.store import load_model, save_model
+from mixmem.uncertainty import Uncertainty, from_posterior, jackknife, membership_intervals
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Learner:
+    """What :class:`mixmem.GDLM` does, without scikit-learn: importing that takes longer than many a fit.
+
+    The parameters and attributes are those of GDLM.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 5,
+        *,
+        alpha0: str | float = "auto",
+        variables: Mapping[str, str] | None = None,
+        anchors: str | Sequence[Sequence[str]] = "auto",
+        n_partitions: str | int = "auto",
+        sweeps: str | int = "auto",
+        solver: str = "pqp",
+        matching: str = "procrustes",
+        refine: str | None = "auto",
+        contamination: str | float = "auto",
+        n_restarts: int = 10,
+        random_state: int | np.random.Generator | None = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ):
+        self.n_components = n_components
+        self.alpha0 = alpha0
+        self.variables = variables
+        self.anchors = anchors
+        self.n_partitions = n_partitions
+        self.sweeps = sweeps
+        self.solver = solver
+        self.matching = matching
+        self.refine = refine
+        self.contamination = contamination
+        self.n_restarts = n_restarts
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Learn theta and alpha from a table: a frame, an array, or the path of a file."""
+        check_parameters(self.get_params(deep=False))
+        seed = seed_sequence(self.random_state)
+        settings = Settings(
+            n_components=int(self.n_components),
+            solver=self.solver,
+            matching=self.matching,
+            n_sweeps=None if self.sweeps == "auto" else int(self.sweeps),
+            n_restarts=int(self.n_restarts),
+        )
+        progress = self._progress()
+        with threads(self.n_jobs):
+            with progress.stage("read"):
+                table = encode_as(X, self.variables)
+            with progress.stage("moments"):
+                first = first_moments(table.codes, table.schema)
+                rng = np.random.default_rng(seed)
+                plan = make_plan(
+                    table.codes, table.schema, settings.n_components,
+                    anchors=self.anchors, n_partitions=self.n_partitions, rng=rng,
+                )  # fmt: skip
+                block = third_moments(table.codes, table.schema, [plan.anchors])[0]
+            chosen = None
+            if self.alpha0 == "auto":
+                chosen = choose_alpha0(table.codes, table.schema, settings, seed=seed, progress=progress)
+            alpha0 = float(self.alpha0) if chosen is None else chosen.value
+            found = estimate(table.codes, plan, first, block, alpha0, settings, seed=seed, progress=progress)
+            method, reason = choose_method(self.refine, table.codes.shape, settings.n_components)
+            refined = refine(
+                table.codes, table.schema, found.theta, found.concentration.alpha, method, reason,
+                free_alpha0=chosen is not None, contamination=self.contamination, seed=seed, progress=progress,
+            )  # fmt: skip
+        order = np.argsort(-refined.alpha, kind="stable")
+        self._set(table.schema, refined.theta[:, order], refined.alpha[order], refined.delta)
+        self.report_ = fit_report(
+            plan, found, chosen, refined, n_rows=table.codes.shape[0], seed=seed, seconds=progress.seconds
+        )
+        self._table: Encoded | None = table
+        self._errors: Uncertainty | None = None
+        if refined.posterior is not None:
+            self._errors = from_posterior(refined.posterior).ordered(order)
+        # so many sweeps, settled or not
+        asked_for = refined.method is None and settings.n_sweeps is not None and settings.n_sweeps > 0
+        if not self.report_["converged"] and not asked_for:
+            from sklearn.exceptions import ConvergenceWarning
+
+            warnings.warn(
+                f"the fit did not converge: {self.report_['reason']}; {self.report_['advice']}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.n_features_in_ = table.schema.n_variables
+        names = getattr(X, "columns", None) if hasattr(X, "shape") else None
+        if names is not None and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Memberships (n, k) of rows, which sum to one: the mode of the posterior in softmax coordinates."""
+        return self.fit_rows(X).memberships
+
+    def fit_rows(self, X: Any) -> RowFit:
+        """Memberships together with each row's likelihood and how well Newton's method ended."""
+        table = self._encoded(X)
+        with threads(self.n_jobs):
+            return fit_rows(table.codes, self.schema_, self._noisy, self.alpha_, progress=self._progress())
+
+    def score_samples(self, X: Any) -> Array:
+        """Log-likelihood of every row (n,), memberships integrated out under Dirichlet(alpha).
+
+        Up to 300 variables by a particle filter, whose standard error was 0.3 to 0.6 a row for 25 to 100 variables
+        (equal rows get equal values); longer rows by Laplace's method.
+        """
+        table = self._encoded(X)
+        with threads(self.n_jobs):
+            return log_marginal(table.codes, self.schema_, self._noisy, self.alpha_)
+
+    def score(self, X: Any, y: None = None) -> float:
+        """Mean log-likelihood of a row."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1, *, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
+        """Draw new rows from the fitted model, with the columns and levels of the table it was fitted to."""
+        self._check_fitted()
+        if n_samples < 1:
+            raise InputError(f"n_samples must be an integer of at least 1; got {n_samples!r}")
+        return draw_table(self.schema_, self._noisy, self.alpha_, n_samples, np.random.default_rng(random_state))
+
+    def intervals(self, level: float = 0.95, X: Any = None) -> pd.DataFrame:
+        """Estimates, standard errors and intervals of theta, alpha and the contamination, as one table.
+
+        Columns: parameter, variable, level, component, estimate, standard_error, lower, upper. After sampling they are
+        those of the posterior. Otherwise rows are left out in twenty groups and the moment estimate is made again from
+        there by a few sweeps, when this is first called (alpha0 is taken as known); a model read from a file needs the
+        table ``X`` for it.
+
+        >>> from mixmem import GDLM, simulate_gdlm
+        >>> model = GDLM(2, alpha0=0.2, random_state=0).fit(simulate_gdlm(300, 9, 2, random_state=0).frame)
+        >>> model.intervals(level=0.9).columns.tolist()[-4:]
+        ['estimate', 'standard_error', 'lower', 'upper']
+        """
+        self._check_fitted()
+        _check_level(level)
+        if self._errors is None:
+            self._errors = self._jackknife(self._table if X is None else self._encoded(X))
+        return self._errors.table(self.schema_, self._theta, self.alpha_, level)
+
+    def _jackknife(self, table: Encoded | None) -> Uncertainty:
+        if table is None:
+            raise InputError(
+                "standard errors of a moment estimate need the table it came from, which a stored model does not hold; "
+                "expected intervals(X=table), or a model fitted with refine='gibbs'"
+            )
+        if self.report_["refine"]["method"] == "em":
+            raise InputError("there are no standard errors after refine='em'; expected None or 'gibbs'")
+        k, seed = len(self.alpha_), np.random.SeedSequence(self.report_["seed"])
+        tol = sweep_tolerance(k, len(table.codes))
+        noise = 1.0 - self.contamination_
+        with threads(self.n_jobs):
+            found = jackknife(
+                table.codes, self.schema_, self._noisy, self.alpha0_, tol=tol, seed=seed, progress=self._progress()
+            )
+        return replace(found, theta=found.theta / noise)
+
+    def membership_intervals(self, X: Any, level: float = 0.95) -> pd.DataFrame:
+        """Posterior mean of every row's memberships with its interval; theta is taken as known.
+
+        Columns: row, component, estimate, standard_error, lower, upper; n * k lines.
+
+        >>> from mixmem import GDLM, simulate_gdlm
+        >>> table = simulate_gdlm(300, 9, 2, random_state=0).frame
+        >>> model = GDLM(2, alpha0=0.2, random_state=0).fit(table)
+        >>> model.membership_intervals(table[:5]).shape
+        (10, 6)
+        """
+        import pandas as pd
+
+        table = self._encoded(X)
+        _check_level(level)
+        with threads(self.n_jobs):
+            mean, error, (low, high) = membership_intervals(
+                table.codes, self.schema_, self._noisy, self.alpha_, level, progress=self._progress()
+            )
+        n, k = mean.shape
+        return pd.DataFrame(
+            {
+                "row": np.repeat(table.row_ids, k),
+                "component": np.tile(np.arange(1, k + 1), n),
+                "estimate": mean.ravel(),
+                "standard_error": error.ravel(),
+                "lower": low.ravel(),
+                "upper": high.ravel(),
+            }
+        )
+
+    def goodness_of_fit(self, X: Any) -> Goodness:
+        """Pairs of answers in a table against what the components say, worst variables first.
+
+        >>> from mixmem import GDLM, simulate_gdlm
+        >>> table = simulate_gdlm(300, 9, 2, random_state=0).frame
+        >>> GDLM(2, alpha0=0.2, random_state=0).fit(table).goodness_of_fit(table).variables.shape
+        (9, 9)
+        """
+        table = self._encoded(X)
+        with threads(self.n_jobs):
+            return goodness_of_fit(table.codes, self.schema_, self._noisy, self.alpha_)
+
+    def align_to(self, other: Learner) -> Self:
+        """Put the components into the order of another model's, whose theta they resemble most; returns the model.
+
+        The models may be fitted to different tables, as long as they share some variables and levels.
+
+        >>> from mixmem import GDLM, simulate_gdlm
+        >>> table = simulate_gdlm(500, 9, 3, random_state=0).frame
+        >>> model = GDLM(3, alpha0=0.3, random_state=0).fit(table[:250])
+        >>> model.align_to(GDLM(3, alpha0=0.3, random_state=1).fit(table[250:])).alpha_.shape
+        (3,)
+        """
+        self._check_fitted()
+        other._check_fitted()
+        order = alignment(other.schema_, other._theta, self.schema_, self._theta).order
+        self._set(self.schema_, self._theta[:, order], self.alpha_[order], self.contamination_)
+        if self._errors is not None:
+            self._errors = self._errors.ordered(order)
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file, atomically; ``mixmem.load`` reads it. Neither uses pickle."""
+        self._check_fitted()
+        parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
+        header = {"schema": self.schema_.to_dict(), "parameters": parameters, "report": self.report_}
+        arrays = {"theta": self._theta, "alpha": self.alpha_, "contamination": np.array([self.contamination_])}
+        save_model(path, arrays | (self._errors.arrays() if self._errors is not None else {}), header)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model that :meth:`save` wrote."""
+        arrays, header = load_model(path)
+        try:
+            schema = Schema.from_dict(header["schema"])
+            theta, alpha, delta = arrays["theta"], arrays["alpha"], float(arrays["contamination"][0])
+            if theta.shape != (schema.n_rows, len(alpha)):
+                raise KeyError(f"theta of shape {(schema.n_rows, len(alpha))}")
+            model = cls(**header["parameters"])
+            model.report_ = header["report"]
+        except (KeyError, TypeError) as error:
+            raise InputError(
+                f"{path} is a mixmem file but lacks a part of a model ({error}); fit and save it again"
+            ) from None
+        model._set(schema, theta, alpha, delta)
+        model._table, model._errors = None, Uncertainty.from_arrays(arrays)
+        model.n_features_in_ = schema.n_variables
+        return model
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name."""
+        return {name: getattr(self, name) for name in PARAMETERS}
+
+    @property
+    def theta_(self) -> pd.DataFrame:
+        """variable, level, statistic, component_1..component_k; the paper's theta_j stacked."""
+        return self.schema_.theta_frame(self._theta)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """component_1..component_k, the columns of :meth:`transform`."""
+        self._check_fitted()
+        return np.array([f"component_{h + 1}" for h in range(len(self.alpha_))], dtype=object)
+
+    def _set(self, schema: Schema, theta: Array, alpha: Array, delta: float) -> None:
+        self.schema_ = schema
+        self.contamination_ = delta
+        self._theta = np.ascontiguousarray(theta)
+        self._noisy = np.ascontiguousarray(noisy_theta(theta, delta, schema))  # what cells are drawn from
+        self.alpha_ = alpha
+        self.alpha0_ = float(alpha.sum())
+
+    def _encoded(self, X: Any) -> Encoded:
+        self._check_fitted()
+        if not isinstance(X, Encoded):
+            return encode(X, self.schema_)
+        if X.schema is not self.schema_ and X.schema != self.schema_:
+            raise InputError("the table was encoded with other levels than the model's; use encode(X, model.schema_)")
+        return X
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "alpha_"):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit with a table first")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the table, which is kept for :meth:`intervals` only as long as the model lives."""
+        state = cast(dict[str, Any], super().__getstate__())
+        return {**state, "_table": None} if "_table" in state else state
+
+    def _progress(self) -> Progress:
+        return LineProgress() if self.verbose else current()
+
+
+def _check_level(level: float) -> None:
+    if not 0.0 < level < 1.0:
+        raise InputError(f"level is the share of intervals that hold the truth, between 0 and 1; got {level!r}")
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON can hold it; a random generator has no value to keep."""
+    if isinstance(value, (np.random.Generator, np.random.RandomState)):
+        return None
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    return [list(group) for group in value] if isinstance(value, (list, tuple)) else value

@@ -57,12 +57,12 @@ def test_memberships_of_a_row_are_those_of_the_exact_posterior():
     theta = np.array([[0.8, 0.1], [0.2, 0.9], [0.6, 0.3], [0.4, 0.7], [0.5, 0.9], [0.5, 0.1]])
     alpha, offsets = np.array([0.7, 0.4]), np.array([0, 2, 4, 6])
     codes = np.array([[0, 1, 1], [1, 0, 0], [0, 1, 1]], np.uint8)
-    mean, error, bounds = np.empty((3, 2)), np.empty((3, 2)), np.empty((2, 3, 2))
+    mean, error, bounds = np.empty((3, 2)), np.empty((3, 2)), np.empty((3, 2, 2))
     membership_posterior(codes, offsets, theta, alpha, 50, 40_000, np.array([0.025, 0.975]), mean, error, bounds)
     assert np.abs(mean[0] - exact_shares(theta, alpha, [0, 3, 5])).max() < 0.01
     assert (mean[0] == mean[2]).all()
     assert np.allclose(mean.sum(axis=1), 1.0)
-    assert ((bounds[0] < mean) & (mean < bounds[1])).all()
+    assert ((bounds[:, 0] < mean) & (mean < bounds[:, 1])).all()
     assert np.allclose(error[:, 0], error[:, 1])
 
 

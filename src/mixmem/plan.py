@@ -135,7 +135,7 @@ def _deal(schema: Schema, order: NDArray[np.int64]) -> Modes:
     hands: list[list[int]] = [[], [], []]
     ranks = [1, 1, 1]
     for j in order:
-        least = int(np.argmin(ranks))
+        least = ranks.index(min(ranks))
         hands[least].append(int(j))
         ranks[least] += int(schema.n_levels[j]) - 1
     u, v, w = (np.sort(np.asarray(hand, dtype=np.int64)) for hand in hands)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mixmem.assemble import concentration
 from mixmem.estimate import Settings, estimate
+from mixmem.kernels import in_parts
 from mixmem.kernels.particles import marginal_likelihood
 from mixmem.memberships import LEAST_PROBABILITY, fit_rows
 from mixmem.moments import Array, first_moments, third_moments
@@ -110,7 +111,9 @@ def row_likelihood(
     """log p(row | theta, alpha) of every row (n,), memberships integrated out; the same for the same arguments."""
     out = np.empty(codes.shape[0])
     safe = np.maximum(theta, LEAST_PROBABILITY)
-    marginal_likelihood(codes, schema.offsets, safe, alpha, n_particles, 0, out)
+    in_parts(
+        lambda a, b: marginal_likelihood(codes[a:b], schema.offsets, safe, alpha, n_particles, 0, out[a:b]), len(codes)
+    )
     return out
 
 

@@ -18,7 +18,7 @@ from scipy.special import betaincinv, stdtrit
 
 from mixmem.assemble import concentration
 from mixmem.gibbs import Posterior
-from mixmem.kernels import ROW_BLOCK
+from mixmem.kernels import ROW_BLOCK, in_threads
 from mixmem.kernels.gibbs import membership_posterior
 from mixmem.memberships import LEAST_PROBABILITY
 from mixmem.moments import Array, first_moments
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 GROUPS, MOST_SWEEPS, SMALL = 20, 30, 0.05
 """Groups of rows left out in turn, sweeps each, and what counts as a small entry of theta."""
 WARM_SWEEPS, KEPT_SWEEPS = 30, 300
-MOST_ROWS = 65_536
+"""Of the sampler of a row's memberships."""
 MOST_DRAWS = 400
+"""Draws of alpha and the contamination that a model keeps."""
 
 
 @dataclass(frozen=True)
@@ -184,19 +185,21 @@ def membership_intervals(
     theta (rows, k) and alpha (k,) are taken as known.
     """
     n, k = codes.shape[0], theta.shape[1]
-    mean, error, bounds = np.empty((n, k)), np.empty((n, k)), np.empty((2, n, k))
+    mean, error, bounds = np.empty((n, k)), np.empty((n, k)), np.empty((n, 2, k))
     safe = np.ascontiguousarray(np.maximum(theta, LEAST_PROBABILITY))
     tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
-    chunk = max(ROW_BLOCK, min(MOST_ROWS, 20_000_000 // codes.shape[1]))
+
+    def sample(block: int) -> None:
+        rows = slice(block * ROW_BLOCK, min(n, (block + 1) * ROW_BLOCK))
+        membership_posterior(
+            codes[rows], schema.offsets, safe, alpha, WARM_SWEEPS, KEPT_SWEEPS, tails,
+            mean[rows], error[rows], bounds[rows],
+        )  # fmt: skip
+        step(rows.stop - rows.start)
+
     with progress.stage("membership intervals", n) as step:
-        for begin in range(0, n, chunk):
-            part = slice(begin, min(n, begin + chunk))
-            membership_posterior(
-                codes[part], schema.offsets, safe, alpha, WARM_SWEEPS, KEPT_SWEEPS, tails,
-                mean[part], error[part], bounds[:, part],
-            )  # fmt: skip
-            step(part.stop - part.start)
-    return mean, error, bounds
+        in_threads(sample, -(-n // ROW_BLOCK))
+    return mean, error, np.moveaxis(bounds, 1, 0)
 
 
 def _theta_rows(schema: Schema, theta: Array, error: Array, bounds: tuple[Array, Array]) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixmem.kernels._numba import ROW_BLOCK, kernel, parallel_kernel, prange
+from mixmem.kernels._numba import kernel
 from mixmem.kernels.streams import gamma, mixed, stream, unit
 
 
@@ -71,9 +71,9 @@ def rows_above(row_counts, above):
             above[h, m - 1] += above[h, m]
 
 
-@parallel_kernel
+@kernel
 def membership_posterior(codes, offsets, theta, alpha, n_warm, n_keep, tails, mean, error, bounds):
-    """Mean, standard deviation (n, k) and quantiles (2, n, k) of every row's memberships, theta and alpha given.
+    """Mean, standard deviation (n, k) and quantiles (n, 2, k) of every row's memberships, theta and alpha given.
 
     codes (n, p), theta (rows, k) positive, alpha (k,), tails (2,) the quantiles' probabilities. The row's cells are
     sampled; given their numbers n_ih the memberships are Dirichlet(alpha + n_i), of which one draw is taken in each of
@@ -81,41 +81,40 @@ def membership_posterior(codes, offsets, theta, alpha, n_warm, n_keep, tails, me
     """
     n, p = codes.shape
     k = alpha.shape[0]
-    for block in prange((n + ROW_BLOCK - 1) // ROW_BLOCK):
-        weights, held = np.empty(k), np.empty(k)
-        assigned = np.empty(p, np.int64)
-        draws = np.empty((k, n_keep))
-        for i in range(block * ROW_BLOCK, min(n, block * ROW_BLOCK + ROW_BLOCK)):
-            state = np.uint64(0)
+    weights, held = np.empty(k), np.empty(k)
+    assigned = np.empty(p, np.int64)
+    draws = np.empty((k, n_keep))
+    for i in range(n):
+        state = np.uint64(0)
+        for j in range(p):
+            _, state = mixed(state ^ np.uint64(codes[i, j]))
+        for h in range(k):
+            held[h] = alpha[h]
+        for sweep in range(n_warm + n_keep):
             for j in range(p):
-                _, state = mixed(state ^ np.uint64(codes[i, j]))
-            for h in range(k):
-                held[h] = alpha[h]
-            for sweep in range(n_warm + n_keep):
-                for j in range(p):
-                    row = offsets[j] + codes[i, j]
-                    if sweep > 0:
-                        held[assigned[j]] -= 1.0
-                    mass = 0.0
-                    for h in range(k):
-                        weights[h] = held[h] * theta[row, h]
-                        mass += weights[h]
-                    state, bits = mixed(state)
-                    h = drawn(weights, mass * unit(bits))
-                    assigned[j] = h
-                    held[h] += 1.0
-                if sweep >= n_warm:
-                    total = 0.0
-                    for h in range(k):
-                        state, weights[h] = gamma(state, held[h])
-                        total += weights[h]
-                    for h in range(k):
-                        draws[h, sweep - n_warm] = weights[h] / total
-            for h in range(k):
-                mean[i, h] = draws[h].mean()
-                error[i, h] = draws[h].std()
-                ranked = np.sort(draws[h])
-                for side in range(2):
-                    place = tails[side] * (n_keep - 1)
-                    low = min(int(place), n_keep - 2)
-                    bounds[side, i, h] = ranked[low] + (place - low) * (ranked[low + 1] - ranked[low])
+                row = offsets[j] + codes[i, j]
+                if sweep > 0:
+                    held[assigned[j]] -= 1.0
+                mass = 0.0
+                for h in range(k):
+                    weights[h] = held[h] * theta[row, h]
+                    mass += weights[h]
+                state, bits = mixed(state)
+                h = drawn(weights, mass * unit(bits))
+                assigned[j] = h
+                held[h] += 1.0
+            if sweep >= n_warm:
+                total = 0.0
+                for h in range(k):
+                    state, weights[h] = gamma(state, held[h])
+                    total += weights[h]
+                for h in range(k):
+                    draws[h, sweep - n_warm] = weights[h] / total
+        for h in range(k):
+            mean[i, h] = draws[h].mean()
+            error[i, h] = draws[h].std()
+            ranked = np.sort(draws[h])
+            for side in range(2):
+                place = tails[side] * (n_keep - 1)
+                low = min(int(place), n_keep - 2)
+                bounds[i, side, h] = ranked[low] + (place - low) * (ranked[low + 1] - ranked[low])

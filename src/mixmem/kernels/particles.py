@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixmem.kernels._numba import parallel_kernel, prange
+from mixmem.kernels._numba import kernel
 from mixmem.kernels.streams import mixed, unit
 
 
-@parallel_kernel
+@kernel
 def marginal_likelihood(codes, offsets, theta, alpha, n_particles, seed, out):
     """log p(row) with the memberships integrated out, by a particle filter over the row's cells; fills out (n,).
 
@@ -20,10 +20,8 @@ def marginal_likelihood(codes, offsets, theta, alpha, n_particles, seed, out):
     """
     n, p = codes.shape
     k = alpha.shape[0]
-    alpha0 = 0.0
-    for h in range(k):  # alpha.sum() would be taken by all threads, and its last bit depend on their number
-        alpha0 += alpha[h]
-    for i in prange(n):
+    alpha0 = alpha.sum()
+    for i in range(n):
         state = np.uint64(seed)
         for j in range(p):
             _, state = mixed(state ^ np.uint64(codes[i, j]))

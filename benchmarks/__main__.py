@@ -7,7 +7,22 @@ import csv
 import sys
 from pathlib import Path
 
-from benchmarks import accuracy, authors, choose_k, concentration, coverage, refined, solvers, wide
+from benchmarks import (
+    accuracy,
+    authors,
+    bounds,
+    choose_k,
+    concentration,
+    coverage,
+    crowd,
+    crowd_settings,
+    growth,
+    large,
+    peers,
+    refined,
+    solvers,
+    wide,
+)
 
 BENCHMARKS = {
     "accuracy": accuracy.run,
@@ -18,7 +33,14 @@ BENCHMARKS = {
     "refined": refined.run,
     "coverage": coverage.run,
     "concentration": concentration.run,
+    "peers": peers.run,
+    "growth": growth.run,
+    "large": large.run,
+    "bounds": bounds.run,
+    "crowd": crowd.run,
+    "crowd_settings": crowd_settings.run,
 }
+FIGURES = {"peers": peers.plot}
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -26,6 +48,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}")
     parser.add_argument("--quick", action="store_true", help="fewer seeds and cells")
+    parser.add_argument("--plot", type=Path, metavar="DIR", help="write the figures of benchmarks that have one there")
     chosen = parser.parse_args()
     unknown = set(chosen.names) - BENCHMARKS.keys()
     if unknown:
@@ -47,6 +70,8 @@ def main() -> int:
                 writer = csv.DictWriter(file, fieldnames=rows[0])
                 writer.writeheader()
                 writer.writerows(rows)
+        if rows and chosen.plot and name in FIGURES:
+            FIGURES[name](rows, chosen.plot / f"{name}.png")
     return 0
 
 

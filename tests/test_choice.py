@@ -68,7 +68,7 @@ def test_no_structure_gives_the_smallest_k():
     assert np.isnan(none.table["singular_value"][0])
     assert none.table["stability"][0] == 1.0
     assert "try smaller" not in none.reason
-    assert "It is the smallest number tried" in choose_k(codes, (2, 4), alpha0=1.0, n_splits=1, random_state=0).reason
+    assert "does not tell how many components" in choose_k(codes, (2, 4), alpha0=1.0, n_splits=1, random_state=0).reason
 
 
 def test_the_figure_is_written(found, tmp_path):
@@ -85,15 +85,18 @@ def test_the_smallest_k_within_one_standard_error():
     row = np.random.default_rng(0).normal(-30.0, 5.0, 1000)  # what a row has under every k cancels
     swing = np.resize([1.0, -1.0], 1000)
     close = np.array([row - 3.0, row - 0.01 + swing, row, row - 0.2])
-    chosen, held_out, error = _recommend(close)
+    chosen, held_out, error = _recommend(close, np.ones(4))
     assert chosen == 1
     np.testing.assert_allclose(held_out, close.mean(axis=1))
     np.testing.assert_allclose(error, [0.0, np.sqrt(1 / 999), 0.0, 0.0], atol=1e-12)
-    assert _recommend(np.array([row - 3.0, row - 0.2 + swing, row, row - 0.2]))[0] == 2
+    assert _recommend(np.array([row - 3.0, row - 0.2 + swing, row, row - 0.2]), np.ones(4))[0] == 2
+    # what other rows do not show again does not compete; if nothing is shown again, the smallest is left
+    assert _recommend(close, np.array([1.0, 0.2, 0.2, 0.2]))[0] == 0
+    assert _recommend(close, np.full(4, 0.2))[0] == 0
 
 
 def test_reasons_for_what_is_not_plain():
-    held_out, error, stability = np.array([-9.0, -5.01, -5.0]), np.array([0.1, 0.02, 0.0]), np.full((3, 2), 0.3)
+    held_out, error, stability = np.array([-9.0, -5.01, -5.0]), np.array([0.1, 0.02, 0.0]), np.tile([0.6, 0.3], (3, 1))
     spectrum = Spectrum(np.array([3.0, 2.0, 0.1, 0.1]), np.ones(4))
     said = " ".join(_reasons(_table([2, 4, 6], 1, held_out, error, stability, spectrum), spectrum))
     assert said.startswith("k = 4 is the smallest number within one standard error of the best, 6,")

@@ -270,7 +270,7 @@ REFUSALS = [
         np.column_stack([np.arange(20), *np.eye(20, dtype=int)[:2]]),
         r"column 'x0' has a different value in each of .*--id",
     ),
-    (pd.DataFrame({"n": [f"n{i}" for i in range(20)], "a": [0, 1] * 10, "b": [0, 1] * 10}), "row_id='n'"),
+    (pd.DataFrame({"n": [f"n{i}" for i in range(20)], "a": [0, 1] * 10, "b": [0, 1] * 10}), "set_index\\('n'\\)"),
 ]
 
 

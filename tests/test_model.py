@@ -214,3 +214,9 @@ def test_verbose_speaks_on_standard_error_only(capfd):
 def test_importing_the_package_is_light():
     code = "import mixmem, sys; sys.exit(any(m in sys.modules for m in ('numba', 'pandas', 'polars', 'sklearn')))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_one_component_has_no_alpha0_to_look_for():
+    model = GDLM(1, random_state=0).fit(TABLE.frame)
+    assert model.alpha0_ == 1.0
+    assert not model.report_["alpha0"]["estimated"]

@@ -211,3 +211,12 @@ def test_a_folder_in_the_place_of_a_file_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"a\.csv is a folder where a file is to be written"):
         work()
     assert os.listdir(tmp_path) == ["a.csv"]
+
+
+def test_files_of_an_earlier_run_are_removed_where_a_later_one_leaves_them_out(tmp_path):
+    for names in (("a", "b"), ("a",)):
+        with staged_folder(tmp_path / "out", replaces=("a", "b")) as folder:
+            for name in names:
+                (folder / name).write_text("x")
+        (tmp_path / "out" / "mine").write_text("kept")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a", "mine"]

@@ -22,8 +22,8 @@ MODULES = sorted(
 ORDER = [
     "schema", "levels", "read", "encoding", "moments", "plan", "solvers", "scores", "match", "align", "assemble",
     "blocks", "sweep", "estimate", "goodness", "memberships", "select", "gibbs", "em", "refine", "uncertainty",
-    "simulate", "parameters", "report", "store", "learner", "model", "page", "plots", "choice", "crowd", "config", "demo", "experiments",
-    "cli",
+    "simulate", "parameters", "report", "store", "learner", "model", "page", "plots", "choice", "crowd",
+    "config", "demo", "experiments", "cli",
 ]  # fmt: skip
 FREE = {"errors", "kernels", "progress"}
 

@@ -64,6 +64,8 @@ def test_intervals_stay_with_the_file_and_need_the_table_otherwise(tmp_path):
             assert (again.transform(TABLE.encoded) == sampled.transform(TABLE.encoded)).all()
     with pytest.raises(InputError, match=r"need the table it came from.*intervals\(X=table\)"):
         again.intervals()
+    with pytest.raises(InputError, match="of 1000 rows; this one has 40"):
+        again.intervals(X=TABLE.frame[:40])
     assert again.intervals(X=TABLE.encoded).equals(moments.intervals())
     moments.save(tmp_path / "m.mixmem")
     assert load(tmp_path / "m.mixmem").intervals().equals(moments.intervals())

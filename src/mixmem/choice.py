@@ -142,7 +142,7 @@ def choose_k(
             likely = _settings(int(np.clip(spectrum.n_components, max(2, ks[0]), ks[-1])))
             alpha0 = choose_alpha0(codes, schema, likely, seed=seed, progress=progress).value
         likelihood, stability = _halves_of_rows(codes, schema, ks, float(alpha0), for_splits, progress)
-    chosen, held_out, error = _recommend(likelihood)
+    chosen, held_out, error = _recommend(likelihood, stability[:, 0])
     figures = _table(ks, chosen, held_out, error, stability, spectrum)
     return KChoice(
         k=ks[chosen],
@@ -286,15 +286,20 @@ def _agreement(one: Array, other: Array) -> Array:
 # --- The recommendation
 
 
-def _recommend(likelihood: Array) -> tuple[int, Array, Array]:
+def _recommend(likelihood: Array, stability: Array) -> tuple[int, Array, Array]:
     """Position of the smallest k within one standard error of the best, mean likelihoods, errors of their differences.
 
     ``likelihood`` (ks, rows); differences are taken row by row, so what makes a row likely under every k cancels.
+    ``stability`` (ks,): numbers whose components are not found again on other rows do not compete; if that is all of
+    them, the smallest is left.
     """
     held_out = likelihood.mean(axis=1)
-    lost = likelihood[held_out.argmax()] - likelihood
+    found_again = stability >= DOUBTFUL
+    best = int(np.where(found_again, held_out, -np.inf).argmax()) if found_again.any() else 0
+    lost = likelihood[best] - likelihood
     error = lost.std(axis=1, ddof=1) / np.sqrt(likelihood.shape[1])
-    return int(np.argmax(lost.mean(axis=1) <= error)), held_out, error
+    near = (lost.mean(axis=1) <= error) & found_again
+    return int(near.argmax()) if found_again.any() else 0, held_out, error
 
 
 def _table(
@@ -322,7 +327,16 @@ def _table(
 def _reasons(table: pd.DataFrame, spectrum: Spectrum) -> list[str]:
     """What the three figures say, a sentence or two each."""
     rows = table.to_dict("records")
-    chosen, best = int(table["recommended"].argmax()), int(table["held_out"].argmax())
+    chosen = int(table["recommended"].argmax())
+    again = table["stability"] >= DOUBTFUL
+    if not again.any():
+        return [
+            f"The table does not tell how many components it has: whatever their number, those found on one half of "
+            f"the rows are not found on the other (agreement at most {table['stability'].max():.2f}; 1: the same). "
+            f"k = {rows[chosen]['k']}, the smallest tried, is no more than the least doubtful: try smaller numbers, or "
+            "more rows."
+        ]
+    best = int(table["held_out"].where(again).argmax())
     row = rows[chosen]
     k = row["k"]
     near = [i for i in (chosen, chosen - 1, chosen + 1) if 0 <= i < len(rows) and i != best]
@@ -354,7 +368,7 @@ def _difference(best: Mapping[str, Any], row: Mapping[str, Any]) -> str:
 
 def _spectrum_says(spectrum: Spectrum, k: int) -> str:
     shown, looked = spectrum.n_components, len(spectrum.values)
-    above = f"{shown - 1} of {looked} singular values of the second moments stand above noise"
+    above = f"{shown - 1} of {looked} singular values of the second moments stand above noise, one less than components"
     if shown > looked:
         return f"The spectrum shows {shown} components or more ({above})."
     if shown == k:

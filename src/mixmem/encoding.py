@@ -160,7 +160,7 @@ def _learn(columns: list[_Numbers | _Texts], table: Table) -> list[Variable]:
             raise InputError(
                 f"column {name!r} has a different value in each of its {table.n_rows} rows, as an "
                 "identifier has; "
-                f"expected categories: drop it, or name it as the row id (row_id={name!r}, on the command "
+                f"expected categories: drop it, or make it the rows' name (frame.set_index({name!r}), on the command "
                 "line --id)"
             )
     return [variables[position] for position in range(table.n_columns)]

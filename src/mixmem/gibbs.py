@@ -38,6 +38,8 @@ WARM_BATCHES, LEAST_BATCHES, MOST_BATCHES = 6, 8, 40
 ENOUGH = 0.02
 """Sampling ends when the variance of the sampled mean of theta is this share of theta's posterior variance: its error
 is then one per cent above that of the exact posterior mean."""
+LARGEST_RHAT = 1.3
+"""Of nineteen in twenty entries of theta, for the chains to count as converged."""
 FIRST_DELTA = 0.02
 """Where the contamination starts, if it is drawn: from below it finds its place within tens of sweeps."""
 LOG_ALPHA0 = (np.log(0.01), np.log(200.0))
@@ -340,6 +342,7 @@ def _pooled(chains: list[Chain], enough: bool) -> Posterior:
     halves = np.concatenate([means[:, :half].mean(axis=1), means[:, -half:].mean(axis=1)])
     between = halves.var(axis=0, ddof=1)
     within = np.maximum(variance - halves.var(axis=0), 1e-12)
+    rhat = np.sqrt((within + between) / within)
     orders = _orders(chains)
     kept = [batch for chain in chains for batch in chain.batches]
     return Posterior(
@@ -350,10 +353,10 @@ def _pooled(chains: list[Chain], enough: bool) -> Posterior:
         ),
         delta_draws=np.concatenate([batch.delta for batch in kept]),
         eta_draws=np.concatenate([batch.eta for batch in kept]),
-        rhat=np.sqrt((within + between) / within),
+        rhat=rhat,
         ess=variance / np.maximum(noise, 1e-300),
         n_chains=len(chains),
         n_warm=WARM_BATCHES * BATCH,
         n_sweeps=means.shape[1] * BATCH,
-        converged=enough,
+        converged=bool(enough and np.quantile(rhat, 0.95) <= LARGEST_RHAT),
     )

@@ -97,9 +97,11 @@ class Learner:
                 )  # fmt: skip
                 block = third_moments(table.codes, table.schema, [plan.anchors])[0]
             chosen = None
-            if self.alpha0 == "auto":
+            if self.alpha0 == "auto" and settings.n_components > 1:
                 chosen = choose_alpha0(table.codes, table.schema, settings, seed=seed, progress=progress)
-            alpha0 = float(self.alpha0) if chosen is None else chosen.value
+                alpha0 = chosen.value
+            else:  # with one component alpha0 has no meaning
+                alpha0 = 1.0 if self.alpha0 == "auto" else float(self.alpha0)
             found = estimate(table.codes, plan, first, block, alpha0, settings, seed=seed, progress=progress)
             method, reason = choose_method(self.refine, table.codes.shape, settings.n_components)
             refined = refine(
@@ -179,7 +181,7 @@ class Learner:
         """
         self._check_fitted()
         _check_level(level)
-        if self._errors is None:
+        if self._errors is None or (X is not None and self._errors.alpha_draws is None):
             self._errors = self._jackknife(self._table if X is None else self._encoded(X))
         return self._errors.table(self.schema_, self._theta, self.alpha_, level)
 
@@ -188,6 +190,11 @@ class Learner:
             raise InputError(
                 "standard errors of a moment estimate need the table it came from, which a stored model does not hold; "
                 "expected intervals(X=table), or a model fitted with refine='gibbs'"
+            )
+        if len(table.codes) != self.report_["rows"]:
+            raise InputError(
+                f"standard errors need the table the model was fitted to, of {self.report_['rows']} rows; "
+                f"this one has {len(table.codes)}"
             )
         if self.report_["refine"]["method"] == "em":
             raise InputError("there are no standard errors after refine='em'; expected None or 'gibbs'")
@@ -336,7 +343,7 @@ class Learner:
 
 
 def _check_level(level: float) -> None:
-    if not 0.0 < level < 1.0:
+    if not isinstance(level, (int, float, np.number)) or not 0.0 < level < 1.0:
         raise InputError(f"level is the share of intervals that hold the truth, between 0 and 1; got {level!r}")
 
 

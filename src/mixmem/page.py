@@ -58,12 +58,36 @@ def render_page(
     memberships: np.ndarray,
 ) -> str:
     """The page, from what fit.json holds, (variable, level) of each row of theta (rows, k), alpha and memberships."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     theta, memberships = np.asarray(theta, dtype=float), np.asarray(memberships, dtype=float)
     k = len(alpha)
     if theta.shape != (len(names), k) or memberships.ndim != 2 or memberships.shape[1] != k:
         raise ValueError(f"theta {theta.shape}, alpha ({k},) and memberships {memberships.shape} do not fit together")
+    path = document["data"]["path"]
+    shares = memberships.mean(axis=0)
+    groups = [len(list(rows)) for _, rows in groupby(names, key=lambda name: name[0])]
+    offsets = np.concatenate([[0], np.cumsum(groups)])
+    return template("report.html.jinja").render(
+        fit=document,
+        report=document["report"],
+        k=k,
+        source=shown_source(path),
+        components=_components(names, theta, alpha, shares, offsets),
+        variables=_variables(names, theta, shares, offsets),
+        shown_components=_shown_components(shares),
+        rows=_rows(memberships),
+        sure=_sure(document),
+        settings=[(name, short(_said(value), 200)) for name, value in document["settings"].items()],
+        seconds=_seconds(document["seconds"]),
+        number=plain_number,
+        short=short,
+        colour=colour,
+    )
+
+
+def template(name: str) -> Any:
+    """A template of this package, which escapes every name it is given and refuses what it was not given."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -71,26 +95,12 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    path = document["data"]["path"]
-    shares = memberships.mean(axis=0)
-    groups = [len(list(rows)) for _, rows in groupby(names, key=lambda name: name[0])]
-    offsets = np.concatenate([[0], np.cumsum(groups)])
-    return environment.get_template("report.html.jinja").render(
-        fit=document,
-        report=document["report"],
-        k=k,
-        source="standard input" if path == "-" else _short(Path(path).name or path),
-        components=_components(names, theta, alpha, shares, offsets),
-        variables=_variables(names, theta, shares, offsets),
-        shown_components=_shown_components(shares),
-        rows=_rows(memberships),
-        sure=_sure(document),
-        settings=[(name, _short(_said(value), 200)) for name, value in document["settings"].items()],
-        seconds=_seconds(document["seconds"]),
-        number=plain_number,
-        short=_short,
-        colour=colour,
-    )
+    return environment.get_template(name)
+
+
+def shown_source(path: str) -> str:
+    """What a page calls the data it is about."""
+    return "standard input" if path == "-" else short(Path(path).name or path)
 
 
 def colour(component: int) -> str:
@@ -114,7 +124,7 @@ def _components(
         for j in np.argsort(-best[:, h], kind="stable")[:TYPICAL]:
             row = offsets[j] + int(lift[offsets[j] : offsets[j + 1], h].argmax())
             variable, level = names[row]
-            typical.append({"variable": _short(variable), "level": _short(level), "share": float(theta[row, h])})
+            typical.append({"variable": short(variable), "level": short(level), "share": float(theta[row, h])})
         found.append(
             {
                 "number": h + 1,
@@ -147,11 +157,11 @@ def _variables(
             rows = rows[np.sort(differing)]
         found.append(
             {
-                "name": _short(names[rows[0]][0]),
+                "name": short(names[rows[0]][0]),
                 "spread": float(spread[j]),
                 "left_out": int(offsets[j + 1] - offsets[j] - len(rows)),
                 "levels": [
-                    {"name": _short(names[row][1]), "cells": [float(theta[row, h]) for h in columns]} for row in rows
+                    {"name": short(names[row][1]), "cells": [float(theta[row, h]) for h in columns]} for row in rows
                 ],
             }
         )
@@ -270,5 +280,6 @@ def _said(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _short(text: str, longest: int = LONGEST) -> str:
+def short(text: str, longest: int = LONGEST) -> str:
+    """A name, cut where it is longer than anyone reads."""
     return text if len(text) <= longest else text[: longest - 1] + "…"

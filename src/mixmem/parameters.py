@@ -75,10 +75,15 @@ PARAMETERS: dict[str, Allowed] = {
 
 
 def check_parameters(values: Mapping[str, Any]) -> None:
-    """Refuse the first parameter that is not what it may be."""
+    """Refuse the first parameter of GDLM that is not what it may be."""
+    check_values(values, PARAMETERS)
+
+
+def check_values(values: Mapping[str, Any], allowed: Mapping[str, Allowed]) -> None:
+    """Refuse the first value that is not what it may be."""
     for name, value in values.items():
-        if not PARAMETERS[name].test(value):
-            raise InputError(f"{name} must be {PARAMETERS[name].words}; got {value!r}")
+        if not allowed[name].test(value):
+            raise InputError(f"{name} must be {allowed[name].words}; got {value!r}")
 
 
 def seed_sequence(random_state: int | np.random.Generator | np.random.RandomState | None) -> np.random.SeedSequence:

@@ -366,3 +366,45 @@ def choice_figure(rows: Sequence[Mapping[str, Any]], recommended: int) -> Figure
 
 
 TITLE: dict[str, Any] = {"loc": "left", "color": INK, "fontsize": 12}
+
+
+# --- Crowd labels
+
+
+def crowd_figure(rows: Sequence[Mapping[str, Any]], methods: Sequence[str]) -> Figure:
+    """Errors on every set of crowd labels: a panel a set, a line a method, the published value beside ours.
+
+    ``rows`` hold dataset, method, setting, error, lowest, highest (percent) and published.
+    """
+    sets = list(dict.fromkeys(row["dataset"] for row in rows))
+    figure = _blank(1.4 + 2.5 * len(sets), 1.6 + 0.36 * len(methods))
+    panels = figure.subplots(1, len(sets), sharey=True, squeeze=False)[0]
+    drawn = {
+        "votes": ("o", INK, "run as published"),
+        "published": ("o", INK, "run as published"),
+        "em": ("s", colour(0), "after ten rounds"),
+        "community": ("D", colour(2), "with the default model"),
+        "default": ("D", colour(2), "with the default model"),
+    }
+    for axes, dataset in zip(panels, sets, strict=True):
+        for row in (row for row in rows if row["dataset"] == dataset):
+            place = methods.index(row["method"])
+            marker, ink, name = drawn[row["setting"]]
+            axes.plot([row["lowest"], row["highest"]], [place, place], color=ink, linewidth=1.4, alpha=0.6)
+            axes.plot(row["error"], place, marker, color=ink, markersize=6, linestyle="none", label=name)
+            if row["published"] is not None and row["setting"] == "published":
+                axes.plot(
+                    row["published"], place, "|", color=colour(5), markersize=15, markeredgewidth=2, linestyle="none",
+                    label="the paper",
+                )  # fmt: skip
+        axes.set_title(dataset, color=INK, fontsize=12)
+        axes.set_xlabel("error in %", color=INK, fontsize=11)
+        axes.grid(axis="x", color="#e6e9ec", linewidth=0.8)
+        _plain(axes)
+    panels[0].set_yticks(range(len(methods)), list(methods))
+    panels[0].invert_yaxis()
+    names = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(
+        names.values(), names.keys(), loc="outside upper center", ncols=len(names), frameon=False, fontsize=11
+    )  # fmt: skip
+    return figure

@@ -99,7 +99,8 @@ def _convergence(estimate: Estimate, refined: Refined) -> tuple[bool, str]:
         found = refined.posterior
         return found.converged, (
             f"{found.n_chains} chains of {found.n_sweeps} sweeps after {found.n_warm}, "
-            f"median R-hat {np.median(found.rhat):.2f}, median effective sample size {np.median(found.ess):.0f}"
+            f"R-hat {np.median(found.rhat):.2f} (median) to {found.rhat.max():.2f}, "
+            f"median effective sample size {np.median(found.ess):.0f}"
         )
     if refined.maximum is not None:
         return refined.maximum.converged, refined.maximum.reason

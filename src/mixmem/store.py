@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -119,8 +119,10 @@ def write_atomically(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 @contextmanager
-def staged_folder(out: str | os.PathLike[str]) -> Iterator[Path]:
+def staged_folder(out: str | os.PathLike[str], replaces: Iterable[str] = ()) -> Iterator[Path]:
     """Yield a temporary folder; when the block succeeds its files move into `out`, else nothing is left.
+
+    Files named in ``replaces`` that `out` has and the block did not write are removed: they belong to an earlier run.
 
     The staging lies beside a new `out`, but inside one that exists: that may be a mount of its own, and files
     are moved whole only within one file system. An `out` that cannot be written is refused at entry.
@@ -150,6 +152,8 @@ def staged_folder(out: str | os.PathLike[str]) -> Iterator[Path]:
                 target = out / file.relative_to(staging)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 os.replace(file, target)
+            for name in set(replaces) - {str(file.relative_to(staging)) for file in files}:
+                (out / name).unlink(missing_ok=True)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         for folder in created:

@@ -79,7 +79,7 @@ def fit(
 ) -> None:
     """Find the components of a table and every row's memberships."""
     from mixmem.cli.describe import table_warnings
-    from mixmem.cli.fitting import run_fit, write_fit
+    from mixmem.cli.fitting import FIT_FILES, run_fit, write_fit
     from mixmem.cli.output import fit_text
     from mixmem.store import staged_folder
 
@@ -96,7 +96,7 @@ def fit(
         "random_state": seed,
         "n_jobs": jobs,
     }
-    with options.shown(quiet, verbose), staged_folder(out) as folder:
+    with options.shown(quiet, verbose), staged_folder(out, FIT_FILES) as folder:
         result = run_fit(data, settings, row_id=id_column, quiet=quiet)
         write_fit(folder, result)
     if not quiet:
@@ -155,6 +155,43 @@ def memberships(
     refuse_overwriting(out, data, model)
     with options.shown(quiet, verbose), table_writer(out) as write:
         write(row_memberships(model, data, row_id=id_column, jobs=jobs, quiet=quiet))
+
+
+@app.command()
+def crowd(
+    labels: options.LabelTable,
+    out: options.OutFolder,
+    truth: options.Truth = None,
+    gold: options.Gold = None,
+    model: options.CrowdModel = "community",
+    start: options.CrowdStart = "majority",
+    prior: options.ClassPrior = "uniform",
+    rounds: options.Rounds = 300,
+    columns: options.LabelColumns = "task,worker,label",
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    config: options.Config = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Find the true labels of tasks that a crowd has labelled, and what every worker is worth."""
+    from mixmem.cli.crowd import crowd_text, run_crowd, write_crowd
+    from mixmem.store import staged_folder
+
+    settings = {
+        "model": model,
+        "start": start,
+        "prior": prior,
+        "n_iter": rounds,
+        "columns": tuple(name.strip() for name in columns.split(",")),
+        "random_state": seed,
+        "n_jobs": jobs,
+    }
+    with options.shown(quiet, verbose), staged_folder(out) as folder:
+        result = run_crowd(labels, settings, truth=truth, gold=gold, quiet=quiet)
+        write_crowd(folder, result)
+    if not quiet:
+        typer.echo(crowd_text(result, out))
 
 
 @app.command()

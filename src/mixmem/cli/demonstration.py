@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mixmem.cli.fitting import FitRun, run_fit, write_fit
+from mixmem.cli.fitting import FIT_FILES, FitRun, run_fit, write_fit
 from mixmem.cli.output import membership_frame, write_codes, write_table, write_theta
 from mixmem.demo import PROFILES, draw_survey
 from mixmem.plots import comparison
@@ -33,7 +33,7 @@ def run_demo(out: Path, *, seed: int = 0, jobs: int | None = None, quiet: bool =
     """Simulate, fit, compare, and write everything into a folder."""
     began = time.perf_counter()
     settings = {"n_components": len(PROFILES), "alpha0": "auto", "random_state": seed, "n_jobs": jobs}
-    with staged_folder(out) as folder:
+    with staged_folder(out, FIT_FILES) as folder:
         drawn = draw_survey(seed)
         write_codes(folder / "data.csv", drawn.codes, drawn.schema)
         write_theta(folder / "truth_theta.csv", drawn.schema, drawn.theta)

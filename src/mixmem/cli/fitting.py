@@ -32,6 +32,10 @@ LIKELIHOOD_CELLS = 500_000
 GOODNESS_CELLS = 500_000
 """Cells up to which the fit is held against the table's pairs unasked: a second or less."""
 SHOWN_MISFITS = 10
+FIT_FILES = (
+    "theta.csv", "alpha.csv", "memberships.csv", "intervals.csv", "model.mixmem", "fit.json", "report.html",
+)  # fmt: skip
+"""What a fit may write: one that leaves a file out removes that of an earlier fit."""
 
 
 @dataclass(frozen=True)

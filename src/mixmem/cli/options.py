@@ -97,6 +97,37 @@ Smallest = Annotated[int, typer.Option("--from", min=1, metavar="K", help="Small
 Largest = Annotated[int, typer.Option("--to", min=2, metavar="K", help="Largest number of components to try.")]
 Splits = Annotated[int, typer.Option("--splits", min=1, help="Times the rows are split in halves.")]
 
+LabelTable = Annotated[
+    str,
+    typer.Argument(
+        metavar="LABELS",
+        help="Table with the columns task, worker, label: .csv .tsv .parquet .feather, a folder of one kind of these, "
+        "or - for CSV on standard input.",
+        show_default=False,
+    ),
+]
+Truth = Annotated[
+    Path | None,
+    typer.Option("--truth", metavar="FILE", help="Table of task and label to count errors against; it is not fitted."),
+]
+Gold = Annotated[
+    Path | None, typer.Option("--gold", metavar="FILE", help="Table of task and label that the fit takes as known.")
+]
+CrowdModel = Annotated[
+    str,
+    typer.Option(
+        "--model", metavar="NAME", help="community, ds, one_coin, minimax, majority; auto: by held-out labels"
+    ),
+]
+CrowdStart = Annotated[
+    str, typer.Option("--start", metavar="NAME", help="majority, tensor (three groups of workers) or ptpqp.")
+]
+ClassPrior = Annotated[str, typer.Option("--prior", metavar="uniform|estimate", help="How common the classes are.")]
+LabelColumns = Annotated[
+    str, typer.Option("--columns", metavar="A,B,C", help="Names of the columns of the task, the worker and the label.")
+]
+Rounds = Annotated[int, typer.Option("--rounds", min=1, help="Rounds at most.")]
+
 Rows = Annotated[int, typer.Option("--rows", min=1, help="Rows to draw.")]
 Variables = Annotated[int, typer.Option("--variables", min=1, help="Variables to draw.")]
 Levels = Annotated[int, typer.Option("--levels", min=2, help="Levels of every variable.")]
@@ -107,6 +138,14 @@ Alpha = Annotated[float, typer.Option("--alpha", metavar="A", help="Concentratio
 
 Tries = Annotated[
     int | None, typer.Option("--tries", min=1, metavar="N", help="Tables a cell.  [default: 5, with --quick 2]")
+]
+CrowdData = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Folder with bluebird_crowd.txt and the others.  [default: what MIXMEM_DATA names]",
+    ),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="A part that still tells something, in a minute or two.")]
 Methods = Annotated[

@@ -121,7 +121,7 @@ def fit_text(run: FitRun, out: Path) -> str:
 def _found(run: FitRun) -> list[str]:
     model, report, k = run.model, run.model.report_, len(run.model.alpha_)
     shares = run.rows.memberships.mean(axis=0)
-    origin = "estimated" if report["alpha0"]["estimated"] else "given"
+    origin = "estimated" if report["alpha0"]["estimated"] else "given" if k > 1 else "of no meaning with one component"
     if report["alpha0"]["at_bound"]:
         origin += ", at the end of the range searched: rows look " + ("unmixed" if model.alpha0_ < 1 else "alike")
     lines = [

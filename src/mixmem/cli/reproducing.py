@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -12,10 +12,11 @@ from mixmem.cli import options
 if TYPE_CHECKING:
     import polars as pl
 
+    from mixmem.experiments.crowd import CrowdTable
     from mixmem.experiments.figure import Figure
 
 app = typer.Typer(
-    rich_markup_mode=None, help="Rerun the paper's experiments: errors of all methods, runtime, negative moments."
+    rich_markup_mode=None, help="Rerun the paper's experiments: errors, runtime, negative moments, crowd labels."
 )  # fmt: skip
 
 
@@ -94,7 +95,51 @@ def negatives(
         typer.echo(negatives_text(found, out))
 
 
+@app.command()
+def crowd(
+    out: options.OutFolder,
+    data: options.CrowdData = None,
+    quick: options.Quick = False,
+    jobs: options.Processes = None,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Errors of every method on five sets of crowd labels, beside the published ones."""
+    from mixmem.cli.fitting import announce_compilation
+    from mixmem.experiments.crowd import run_crowd_table
+
+    with options.shown(quiet, verbose, minutes=True):
+        announce_compilation(quiet)
+        found = run_crowd_table(out, data=data, quick=quick, jobs=jobs, seed=seed)
+    if not quiet:
+        typer.echo(crowd_text(found, out))
+
+
 # --- Texts for standard output
+
+
+def crowd_text(found: CrowdTable, out: Path) -> str:
+    """The table of errors, ours and the paper's."""
+    sets = found.frame["dataset"].unique(maintain_order=True).to_list()
+    lines = [f"  {'method':<10}{'setting':<11}" + "".join(f"{name:>16}" for name in sets)]
+    for (method, setting), here in found.frame.group_by("method", "setting", maintain_order=True):
+        rows = {row["dataset"]: row for row in here.to_dicts()}
+        cells = [_error(rows[name], beside=setting == "published") for name in sets]
+        lines.append(f"  {method:<10}{setting:<11}" + "".join(cells))
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"errors in %, mean of {found.seeds} seeds where the start is random, in brackets the paper's",
+            f"in {out}: crowd.png (look at this), results.csv",
+        ]
+    )
+
+
+def _error(row: dict[str, Any], *, beside: bool) -> str:
+    paper = f" ({row['published']:.2f})" if beside and row["published"] is not None else ""
+    return f"{row['error']:.2f}{paper}".rjust(16)
 
 
 def figure_text(found: Figure, out: Path) -> str:

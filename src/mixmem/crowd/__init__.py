@@ -1,0 +1,22 @@
+"""True labels from the labels of a crowd: classes of tasks, and what every worker's labels are worth.
+
+>>> from mixmem.crowd import DawidSkene
+>>> rows = [("t1", "ann", "cat"), ("t1", "bob", "cat"), ("t1", "eve", "dog"), ("t2", "ann", "dog")]
+>>> DawidSkene().fit(rows).tasks_["label"].to_dict()
+{'t1': 'cat', 't2': 'dog'}
+"""
+
+from mixmem.crowd.labels import Labels, read_labels, read_truth
+from mixmem.crowd.model import DawidSkene, MajorityVote, OneCoinDawidSkene
+from mixmem.crowd.scoring import calibration_error, error_rate
+
+__all__ = [
+    "DawidSkene",
+    "Labels",
+    "MajorityVote",
+    "OneCoinDawidSkene",
+    "calibration_error",
+    "error_rate",
+    "read_labels",
+    "read_truth",
+]

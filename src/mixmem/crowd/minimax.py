@@ -15,7 +15,7 @@ from mixmem.crowd.rounds import Passes, Rounds
 from mixmem.kernels.crowd import minimax_pass
 from mixmem.moments import Array
 
-GAMMA = 1 / 32
+GAMMA = 1 / 64
 """Strength of the penalties, chosen by held-out labels (`python -m benchmarks crowd_settings`)."""
 FROZEN = 10
 """Rounds with the vote shares held, in which the workers and tasks settle."""

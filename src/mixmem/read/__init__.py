@@ -1,5 +1,6 @@
 """Reading: anything a user has, as one `Table`."""
 
-from mixmem.read.tables import Coded, Table, read_table
+from mixmem.read.genotypes import allele_pairs, pair_code
+from mixmem.read.tables import Coded, Locus, Table, read_table
 
-__all__ = ["Coded", "Table", "read_table"]
+__all__ = ["Coded", "Locus", "Table", "allele_pairs", "pair_code", "read_table"]

@@ -1,9 +1,8 @@
-"""Files -> `Table`: delimited text, parquet, feather, npz."""
+"""Files -> `Table`: delimited text, parquet, feather and npz here, genotypes in modules of their own."""
 
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
 import sys
@@ -18,7 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixmem.errors import InputError
+from mixmem.levels import NUMBER_TEXT
+from mixmem.read.plink import read_bed
+from mixmem.read.structure import read_structure
 from mixmem.read.tables import Table, from_array, from_polars
+from mixmem.read.texts import check_text, read_bytes
+from mixmem.read.vcf import read_vcf
 from mixmem.schema import refuse_duplicates
 
 if TYPE_CHECKING:
@@ -29,6 +33,9 @@ MISSING_TEXTS = ["", "NA", "N/A", "NaN", "nan", "NULL", "null"]
 
 INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 """An integer that loses nothing when it is read as one: no leading zeros, and it fits 64 bits."""
+
+FLOAT_DIGITS = 15
+"""Digits before the point that a float holds exactly."""
 
 SAMPLED_ROWS = 1_000
 
@@ -74,15 +81,7 @@ def reader_of(path: Path) -> Callable[[Path], Table]:
 
 
 def _delimited_file(path: Path, separator: str) -> Table:
-    if path.suffix.lower() != ".gz":
-        return _delimited(path.read_bytes(), str(path), separator)
-    try:
-        raw = gzip.decompress(path.read_bytes())
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{path} is not a whole gzip file ({error}); compress it again or drop the .gz from its name"
-        ) from error
-    return _delimited(raw, str(path), separator)
+    return _delimited(read_bytes(path), str(path), separator)
 
 
 def _csv(path: Path) -> Table:
@@ -95,7 +94,9 @@ def _tsv(path: Path) -> Table:
 
 def _delimited(raw: bytes, where: str, separator: str) -> Table:
     raw = raw.removeprefix(b"\xef\xbb\xbf")
-    _check_text(raw, where)
+    if not raw or raw.isspace():
+        raise InputError(f"{where} is empty; expected a header line and rows (0 sample(s) found)")
+    check_text(raw, where)
     names = _header(raw, where, separator)
     numbers = _small_integers(raw, len(names), separator) if names[0] != "" else None
     if numbers is not None:
@@ -111,26 +112,6 @@ def _delimited(raw: bytes, where: str, separator: str) -> Table:
     frame.columns = names
     table = from_polars(frame, untyped=True)
     return Table(table.names, table.columns, table.n_rows, row_ids)
-
-
-def _check_text(raw: bytes, where: str) -> None:
-    if not raw or raw.isspace():
-        raise InputError(f"{where} is empty; expected a header line and rows (0 sample(s) found)")
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{where} is encoded in UTF-16; expected UTF-8: save it as UTF-8")
-    if b"\0" in raw:
-        raise InputError(
-            f"{where} holds NUL bytes, so it is not delimited text; expected UTF-8 text: check what the file is"
-        )
-    if raw.isascii():
-        return
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{where}, line {line}: byte 0x{raw[error.start]:02x} is not UTF-8; expected UTF-8 text: save it as UTF-8"
-        ) from error
 
 
 def _header(raw: bytes, where: str, separator: str) -> list[str]:
@@ -193,10 +174,10 @@ def _plain_integers(piece: bytes, n_columns: int, separator: str) -> np.ndarray 
 
 
 def _parse(raw: bytes, where: str, separator: str) -> pl.DataFrame:
-    """Columns of integers as numbers, small ones as Int8, all others as texts.
+    """Columns of numbers as numbers, small integers as Int8, all others as texts.
 
     A sample decides which are which, by a stricter rule than polars has: "01" stays a text. A later number that
-    is not small makes all Int64, and a later text in a column of integers brings everything back to texts; the
+    is not small makes all Int64, and a later text in a column of numbers brings everything back to texts; the
     encoder then sees what the column as a whole is.
     """
     import polars as pl
@@ -214,12 +195,15 @@ def _parse(raw: bytes, where: str, separator: str) -> pl.DataFrame:
         sample = read(n_rows=SAMPLED_ROWS)
         lengths = {column.name: _integer_length(column) for column in sample.get_columns()}
         integers = [name for name, length in lengths.items() if length > 0]
+        real: dict[str, type[pl.DataType]] = {
+            name: pl.Float64 for name, length in lengths.items() if length == 0 and _all_real(sample[name])
+        }
         if sample.height < SAMPLED_ROWS:
-            return sample.with_columns(pl.col(integers).cast(pl.Int64)) if integers else sample
+            return sample.cast(real | dict.fromkeys(integers, pl.Int64))  # type: ignore[arg-type]
         small = {name: pl.Int8 if lengths[name] <= 2 else pl.Int64 for name in integers}
         for types in (small, dict.fromkeys(integers, pl.Int64)):
             with suppress(pl.exceptions.PolarsError):
-                return read(schema_overrides=types)
+                return read(schema_overrides={**types, **real})
         return read()
     except pl.exceptions.PolarsError as error:
         _refuse_ragged(raw, where, separator)
@@ -232,6 +216,16 @@ def _integer_length(sample: pl.Series) -> int:
     # Few values are distinct, so looking at those alone keeps wide tables fast.
     texts = sample.unique().drop_nulls().to_list()
     return max(map(len, texts), default=1) if all(map(INTEGER.fullmatch, texts)) else 0
+
+
+def _all_real(sample: pl.Series) -> bool:
+    """Whether a column of texts holds finite numbers only, written so that they are read back as they are."""
+    texts = sample.unique().drop_nulls().to_list()
+    return (
+        bool(texts)
+        and all(NUMBER_TEXT.fullmatch(text) and "inf" not in text.lower() for text in texts)
+        and (max(len(text.lstrip("+-").partition(".")[0]) for text in texts) <= FLOAT_DIGITS)
+    )
 
 
 def _records(raw: bytes, separator: str) -> Any:
@@ -310,4 +304,15 @@ READERS: dict[str, Callable[[Path], Table]] = {
     ".feather": _arrow,
     ".arrow": _arrow,
     ".npz": _npz,
+    ".bed": read_bed,
+    ".vcf": read_vcf,
+    ".vcf.gz": read_vcf,
+    ".vcf.bgz": read_vcf,
+    ".bcf": read_vcf,
+    ".str": read_structure,
+    ".str.gz": read_structure,
+    ".stru": read_structure,
+    ".stru.gz": read_structure,
+    ".structure": read_structure,
+    ".structure.gz": read_structure,
 }

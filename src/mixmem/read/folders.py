@@ -13,13 +13,17 @@ from mixmem.read.files import READERS, read_one, reader_of
 from mixmem.read.tables import Coded, Table, code_values
 from mixmem.schema import listing
 
+COMPANIONS = (".bim", ".bim.gz", ".fam", ".fam.gz", ".tbi", ".csi")
+"""Files that belong to a table beside them: PLINK's, and indexes of VCF."""
+
 
 def read_folder(folder: Path) -> Table:
     """The files of a folder as one table; hidden files and those named _... (marks of other programs) are no data."""
     try:
-        files = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+        visible = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
     except PermissionError as error:
         raise InputError(f"{folder} cannot be read (permission denied); check its permissions") from error
+    files = [path for path in visible if not path.name.lower().endswith(COMPANIONS)]
     if not files:
         raise InputError(f"{folder} is a folder without tables; expected files of one kind: {' '.join(READERS)}")
     for file in files:
@@ -51,6 +55,20 @@ def _check_columns(first: Path, expected: Table, file: Path, table: Table) -> No
         )
     if (table.row_ids is None) != (expected.row_ids is None):
         raise InputError(f"{file} and {first.name} differ: only one has row names; write them alike")
+    _check_alleles(first, expected, file, table)
+
+
+def _check_alleles(first: Path, expected: Table, file: Path, table: Table) -> None:
+    """Genotype codes of two files mean the same only if their loci list the same alleles in the same order."""
+    if expected.loci is None or table.loci is None:
+        return
+    known = dict(zip(expected.names, expected.loci, strict=True))
+    for name, locus in zip(table.names, table.loci, strict=True):
+        if locus.alleles != known[name].alleles:
+            raise InputError(
+                f"{file}: {name!r} has the alleles {listing(locus.alleles)}, expected {listing(known[name].alleles)} "
+                f"as in {first.name}; merge the files with a program for genotypes"
+            )
 
 
 def stack(tables: Sequence[Table]) -> Table:
@@ -66,7 +84,7 @@ def stack(tables: Sequence[Table]) -> Table:
         columns = tuple(
             _stack_column([_column(table, j) for table in tables], name) for j, name in enumerate(first.names)
         )
-    return Table(first.names, columns, n_rows, row_ids, first.positional)
+    return Table(first.names, columns, n_rows, row_ids, first.positional, first.loci)
 
 
 def _column(table: Table, j: int) -> np.ndarray | Coded:

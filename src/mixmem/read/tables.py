@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,15 @@ class Coded:
 
 
 @dataclass(frozen=True)
+class Locus:
+    """A place in the genome: its alleles, the reference first; genotypes are coded by pairs of their positions."""
+
+    alleles: tuple[str, ...]
+    chromosome: str = ""
+    position: int = 0
+
+
+@dataclass(frozen=True)
 class Table:
     """Named columns of one length.
 
@@ -51,6 +60,8 @@ class Table:
     row_ids: np.ndarray | None = None
     positional: bool = False
     """The names are made up (a bare array), so columns are matched by position."""
+    loci: tuple[Locus, ...] | None = None
+    """The columns are genotypes at these: one C-contiguous array of the codes of `pair_code`, -1 where missing."""
 
     def __post_init__(self) -> None:
         refuse_duplicates(self.names)
@@ -66,10 +77,24 @@ class Table:
         if positions == list(range(self.n_columns)):
             columns = self.columns
         elif isinstance(self.columns, np.ndarray):
-            columns = self.columns[:, positions]
+            columns = self.columns.take(np.asarray(positions, np.intp), axis=1)
         else:
             columns = tuple(self.columns[j] for j in positions)
-        return Table(names, columns, self.n_rows, self.row_ids, self.positional)
+        loci = None if self.loci is None else tuple(self.loci[j] for j in positions)
+        return replace(self, names=names, columns=columns, loci=loci)
+
+    def rows(self, kept: np.ndarray) -> Table:
+        """The table with the rows of a mask (n,)."""
+        columns: np.ndarray | tuple[np.ndarray | Coded, ...]
+        if isinstance(self.columns, np.ndarray):
+            columns = self.columns[kept]
+        else:
+            columns = tuple(
+                replace(column, codes=column.codes[kept]) if isinstance(column, Coded) else column[kept]
+                for column in self.columns
+            )
+        row_ids = np.arange(self.n_rows) if self.row_ids is None else self.row_ids
+        return replace(self, columns=columns, n_rows=int(kept.sum()), row_ids=row_ids[kept])
 
     def with_row_ids_from(self, name: str) -> Table:
         """The table without column `name`, whose values become the row ids."""
@@ -81,7 +106,7 @@ class Table:
         else:
             row_ids = _plain_values(self.columns[position])
         rest = self.take([j for j in range(self.n_columns) if j != position])
-        return Table(rest.names, rest.columns, self.n_rows, row_ids, self.positional)
+        return replace(rest, row_ids=row_ids)
 
 
 def read_table(source: Any, *, row_id: str | None = None) -> Table:
@@ -90,9 +115,10 @@ def read_table(source: Any, *, row_id: str | None = None) -> Table:
     Parameters
     ----------
     source
-        A path to .csv, .tsv (either may end in .gz), .parquet, .feather, .arrow or .npz, a folder of such files
-        of one kind (stacked in the order of their names), "-" for CSV on standard input, a pandas or polars data
-        frame, a pyarrow table, or what numpy makes a 2-d array of.
+        A path to .csv, .tsv (either may end in .gz), .parquet, .feather, .arrow or .npz, to genotypes in .bed
+        (PLINK), .vcf, .bcf or .str (STRUCTURE), a folder of such files of one kind (stacked in the order of their
+        names), "-" for CSV on standard input, a pandas or polars data frame, a pyarrow table, or what numpy makes
+        a 2-d array of.
     row_id
         The column with the row ids. Without it, a pandas index or an unnamed first CSV column serves.
     """

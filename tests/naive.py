@@ -9,7 +9,7 @@ import numpy as np
 
 def onehot(codes, schema, variables):
     """(n, rows): the encoded cells b_ij of the given variables, side by side."""
-    return np.hstack([np.eye(schema.n_levels[j])[codes[:, j]] for j in variables])
+    return np.hstack([np.eye(schema.sizes[j])[codes[:, j]] for j in variables])
 
 
 def raw_third(codes, schema, modes):
@@ -19,8 +19,12 @@ def raw_third(codes, schema, modes):
 
 def corrected_third(codes, schema, modes, alpha0):
     """M^{jst} of section 3.2 term by term, for three groups of variables."""
-    a, b, c = (onehot(codes, schema, mode) for mode in modes)
-    n = len(codes)
+    return corrected_dense(*(onehot(codes, schema, mode) for mode in modes), alpha0)
+
+
+def corrected_dense(a, b, c, alpha0):
+    """The same from the rows' encoded cells of each group (n, d)."""
+    n = len(a)
     ma, mb, mc = a.mean(0), b.mean(0), c.mean(0)
     out = np.einsum("ia,ib,ic->abc", a, b, c) / n
     out += 2 * alpha0**2 / ((alpha0 + 1) * (alpha0 + 2)) * np.einsum("a,b,c->abc", ma, mb, mc)
@@ -38,7 +42,7 @@ def mttkrp_distinct(codes, schema, theta, group, alpha0):
     def rows(j):
         return slice(schema.offsets[j], schema.offsets[j + 1])
 
-    z = np.zeros((sum(int(schema.n_levels[j]) for j in group), k))
+    z = np.zeros((sum(int(schema.sizes[j]) for j in group), k))
     q = np.zeros((k, k))
     for s, t in product(others, others):
         if s == t:

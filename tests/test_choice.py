@@ -9,6 +9,7 @@ import pytest
 from mixmem import InputError, choice, choose_k, simulate_gdlm
 from mixmem.choice import Spectrum, _agreement, _covariance, _reasons, _recommend, _table, moment_spectrum
 from mixmem.kernels import threads
+from mixmem.simulate import simulate_mixed
 
 COLUMNS = ["k", "held_out", "held_out_se", "stability", "stability_worst", "singular_value", "noise", "recommended"]
 
@@ -53,11 +54,20 @@ def test_the_same_on_any_number_of_threads_and_from_any_kind_of_table(found, tab
 
 
 def test_alpha0_given_is_used_and_kinds_are_checked(table):
-    given = choose_k(table.encoded, [2, 3], alpha0=0.3, variables={"x1": "ordinal"}, n_splits=1, random_state=1)
+    given = choose_k(table.frame, [2, 3], alpha0=0.3, variables={"x1": "ordinal"}, n_splits=1, random_state=1)
     assert given.alpha0 == 0.3
     assert "alpha0" not in given.seconds
     with pytest.raises(InputError, match="no variable 'nothing'"):
         choose_k(table.encoded, [2, 3], variables={"nothing": "ordinal"})
+    with pytest.raises(InputError, match="declares 'x1' 'continuous', but the table is encoded already"):
+        choose_k(table.encoded, [2, 3], variables={"x1": "continuous"})
+
+
+def test_tables_of_all_kinds_with_missing_cells():
+    drawn = simulate_mixed(600, 3, n_categorical=6, n_count=6, n_continuous=6, missing=0.1, random_state=0)
+    found = choose_k(drawn.encoded, (2, 4), alpha0=0.9, n_splits=1, random_state=0)
+    assert found.k == found.spectrum_k == 3
+    assert np.isfinite(found.table["held_out"]).all()
 
 
 def test_no_structure_gives_the_smallest_k():

@@ -80,8 +80,8 @@ def test_fit_hands_its_options_to_the_estimator(monkeypatch, fitted, tmp_path, c
     assert err == "mixmem: failed with Stop: enough; run again with --verbose for the traceback\n"
     assert list(tmp_path.iterdir()) == []
     assert seen == {
-        "n_components": 3, "alpha0": 0.7, "variables": None, "anchors": "auto", "n_partitions": 3, "sweeps": 4,
-        "solver": "wnmf", "matching": "angle", "refine": None, "contamination": 0.1, "n_restarts": 2,
+        "n_components": 3, "alpha0": 0.7, "variables": None, "missing": None, "anchors": "auto", "n_partitions": 3,
+        "sweeps": 4, "solver": "wnmf", "matching": "angle", "refine": None, "contamination": 0.1, "n_restarts": 2,
         "random_state": 5, "n_jobs": 1, "verbose": False, "rows": (200, 9), "ids": ["r0", "r1"],
     }  # fmt: skip
     assert "Traceback" in run(capsys, *arguments, "--verbose")[2]
@@ -120,7 +120,10 @@ def test_fit_json_tells_everything(fitted):
     document = json.loads((fitted / "fit" / "fit.json").read_text())
     assert document["mixmem"] == mixmem.__version__
     assert set(document["versions"]) == {"python", "numpy"}
-    assert document["data"] == {"path": str(fitted / "data.csv"), "rows": 200, "variables": 9, "id": "who"}
+    assert document["data"] == {
+        "path": str(fitted / "data.csv"), "rows": 200, "variables": 9, "kinds": {"categorical": 9}, "missing_cells": 0,
+        "means": {}, "id": "who", "weight": None,
+    }  # fmt: skip
     assert document["settings"]["n_components"] == K
     assert document["settings"]["alpha0"] == 0.2
     assert document["seed"] == 0
@@ -255,12 +258,12 @@ def test_bad_config_is_refused(fitted, tmp_path, capsys, content, message):
 
 DATA_REFUSALS = {
     "constant variable": (b"a,b,c\n1,1,0\n2,1,1\n1,1,0\n", "column 'b' is constant"),
-    "fewer than three variables": (b"a,b\n1,1\n2,2\n", "minimum of 3"),
+    "one variable": (b"a\n1\n2\n", "minimum of 2"),
     "no rows": (b"a,b,c\n", "no rows"),
     "empty": (b"", "is empty"),
     "not finite": (b"a,b,c\n1,inf,0\n2,1,1\n1,2,0\n", "inf"),
-    "missing": (b"a,b,c\n1,,0\n2,1,1\n1,2,0\n", "missing cell"),
-    "continuous": (b"a,b,c\n1,0.5,0\n2,1.5,1\n", "continuous"),
+    "all missing": (b"a,b,c\n1,,0\n2,,1\n1,,0\n", "column 'b' has nothing in it"),
+    "identifier": (b"a,b,c\n" + b"".join(b"u%d,%d,%d\n" % (i, i % 2, i % 3) for i in range(30)), "as an identifier"),
     "same names": (b"a,a,c\n1,2,3\n2,1,4\n", "the same name 'a'"),
     "binary": (b"\x00\x01\x02", "NUL bytes"),
     "ragged": (b"a,b,c\n1,2\n1,2,3\n", "line 2: found 2 field(s)"),
@@ -298,13 +301,25 @@ def test_files_that_are_not_what_their_names_say(tmp_path, capsys, name):
         (["-k", 2, "--refine", "magic"], "refine must be None, 'auto', 'gibbs' or 'em'; got 'magic'"),
         (["-k", 2, "--contamination", 1.5], "contamination must be 'auto' or a share from 0 to less than 1; got 1.5"),
         (["-k", 2, "--id", "whom"], "there is no column 'whom' to take row ids from; did you mean 'who'?"),
+        (["-k", 2, "--kind", "x0"], "--kind is COLUMN=KIND, such as age=continuous; got 'x0'"),
+        (["-k", 2, "--kind", "=count"], "--kind is COLUMN=KIND"),
+        (["-k", 2, "--kind", "x0=number"], "there is no kind 'number'; expected one of categorical,"),
+        (["-k", 2, "--kind", "x0=count", "--kind", "x0=ordinal"], "declares 'x0' both count and ordinal"),
+        (["-k", 2, "--kind", "x11=count"], "--kind: there is no column 'x11'; did you mean 'x1'?"),
+        (["-k", 2, "--missing", "x11=0"], "--missing: there is no column 'x11'; did you mean 'x1'?"),
+        (["-k", 2, "--missing", "1,,2"], "--missing is a list of values for all columns (NA,?,-9) or one column"),
+        (["-k", 2, "--missing", "=2"], "--missing is a list"),
+        (["-k", 2, "--weight", "x11"], "there is no column 'x11' to take weights from"),
+        (["-k", 2, "--p", "P"], "--p writes allele frequencies, but 9 of the 9 variables are no genotypes"),
+        (["-k", 2, "--q", "same", "--p", "same"], "--q and --p name the same file"),
         (["-k", 2, "--jobs", 0], "Invalid value for '--jobs'"),
         (["-k", 2, "--quiet", "--verbose"], "give one of them"),
         (["-k", 2, "--sedd", 1], "--sedd"),
     ],
 )
-def test_bad_options_are_refused(fitted, tmp_path, capsys, options, message):
+def test_bad_options_are_refused(monkeypatch, fitted, tmp_path, capsys, options, message):
     id_option = [] if "--id" in options else ["--id", "who"]
+    monkeypatch.chdir(tmp_path)
     refused(capsys, message, "fit", fitted / "data.csv", "--out", tmp_path / "o", *id_option, *options)
     assert list(tmp_path.iterdir()) == []
 
@@ -414,6 +429,10 @@ def test_info_describes_the_table(fitted, tmp_path, capsys):
     out = run(capsys, "info", tmp_path / "w.csv")[1]
     assert "warning: 1 level(s) occur in fewer than 5 rows and are learned poorly, in 'odd'" in out
     assert "nearly constant" in out
+    (tmp_path / "n.csv").write_text("a,b,c\n" + "\n".join(f"{i % 2},{i % 3},{int(i**0.5)}" for i in range(81)))
+    assert "merge them with others, or say which columns are counts, such as --kind c=count" in run(
+        capsys, "info", tmp_path / "n.csv"
+    )[1]  # fmt: skip
     wide = simulate_gdlm(300, 300, 2, random_state=0).frame
     wide.to_csv(tmp_path / "wide.csv", index=False)
     out = run(capsys, "info", tmp_path / "wide.csv")[1]
@@ -422,21 +441,259 @@ def test_info_describes_the_table(fitted, tmp_path, capsys):
 
 
 def test_info_names_every_problem(tmp_path, capsys):
-    rows = "\n".join(f"id{i},7,{i + 0.5},{'' if i == 2 else 'x' + str(i % 2)},{i % 2},{i % 3}" for i in range(30))
+    rows = "\n".join(f"id{i},7,{'' if i else 'inf'},,{i % 2},{7 * i % 30 - 3}" for i in range(30))
     (tmp_path / "d.csv").write_text("name,same,size,gaps,a,b\n" + rows)
-    code, out, err = run(capsys, "info", tmp_path / "d.csv")
+    code, out, err = run(capsys, "info", tmp_path / "d.csv", "--kind", "b=count")
     assert code == 2
-    assert "usable variables  2" in out
-    assert err.startswith("mixmem: error: fit would refuse this table for 5 reasons:\n")
+    assert "usable variables  1" in out
+    assert err.startswith("mixmem: error: fit would refuse this table for 6 reasons:\n")
     for text in (
         "'name' has a different value",
         "'same' is constant",
-        "'size', row 1",
-        "'gaps' has 1 missing",
-        "2 usable",
+        "'size', row 1 holds inf",
+        "'gaps' has nothing in it",
+        "'b', row 1 holds -3, but the column is a count",
+        "1 usable variable; expected at least 2",
     ):
         assert text in err
     assert "padding" not in out + err
+    code, out, err = run(capsys, "info", tmp_path / "d.csv", "--kind", "name=ignore", "--kind", "gaps=ignore")
+    assert "30 rows, 4 columns" in out
+    assert "for 2 reasons" in err
+    refused(capsys, "--kind: there is no column 'd'", "info", tmp_path / "d.csv", "--kind", "d=count")
+
+
+# --- Numbers, missing cells, weights
+
+MIXED = ["--counts", 4, "--continuous", 4, "--missing", 0.1]
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """A folder with a table of categories, counts, numbers and gaps, and the fit of it in fit/."""
+    folder = tmp_path_factory.mktemp("mixed")
+    drawn = ["simulate", "--rows", 200, "-k", 2, "--variables", 4, *MIXED, "--out", folder, "--quiet"]
+    assert main([str(a) for a in drawn]) == 0
+    frame = pl.read_csv(folder / "data.csv").with_columns(pl.Series("note", [f"n{i}" for i in range(200)]))
+    frame.with_columns(times=1 + pl.arange(200) % 3).write_csv(folder / "noted.csv")
+    fit = ["fit", folder / "noted.csv", "-k", 2, "--alpha0", 0.2, "--kind", "note=ignore", "--kind", "x0=ordinal"]
+    more = ["--missing", "-9,none", "--missing", "x1=77", "--weight", "times", "--q", folder / "Q"]
+    assert main([str(a) for a in [*fit, *more, "--out", folder / "fit", "--quiet"]]) == 0
+    return folder
+
+
+def test_simulated_numbers_and_gaps(mixed, tmp_path, capsys):
+    frame = pl.read_csv(mixed / "data.csv")
+    assert frame.columns == [f"{name}{j}" for name in ("x", "count", "real") for j in range(4)]
+    assert 0.05 < sum(frame.null_count().row(0)) / (200 * 12) < 0.15
+    theta = pl.read_csv(mixed / "truth_theta.csv")
+    assert theta["statistic"].to_list() == ["probability"] * 16 + ["mean"] * 4 + ["mean", "variance"] * 4
+    assert pl.read_csv(mixed / "truth_memberships.csv").shape == (200, 3)
+    refused(capsys, "--noise is for", "simulate", "--rows", 9, "-k", 2, *MIXED, "--noise", 0.1, "--out", tmp_path / "t")
+    refused(capsys, "share missing below 1", "simulate", "--rows", 9, "-k", 2, "--missing", 1, "--out", tmp_path / "t")
+    refused(capsys, "one variable", "simulate", "--rows", 9, "-k", 2, "--variables", 0, "--out", tmp_path / "t")
+
+
+def test_fit_takes_kinds_missing_values_and_weights(mixed):
+    document = json.loads((mixed / "fit" / "fit.json").read_text())
+    assert document["settings"]["variables"] == {"note": "ignore", "x0": "ordinal"}
+    assert document["settings"]["missing"]["x1"] == ["-9", "none", "77"]
+    assert document["settings"]["missing"]["x2"] == ["-9", "none"]
+    data = document["data"]
+    assert (data["weight"], data["rows"], data["variables"]) == ("times", 200, 12)
+    assert data["kinds"]["ordinal"] == 1
+    assert data["missing_cells"] == sum(pl.read_csv(mixed / "data.csv").null_count().row(0))
+    memberships = pl.read_csv(mixed / "fit" / "memberships.csv").select(COMPONENTS).to_numpy()
+    weighted = np.average(memberships, axis=0, weights=1 + np.arange(200) % 3)
+    np.testing.assert_allclose(document["memberships"]["shares"], weighted, rtol=1e-6)
+    np.testing.assert_allclose(np.loadtxt(mixed / "Q"), memberships, atol=1e-6)
+    assert len((mixed / "Q").read_text().splitlines()[0]) == 17
+    theta = pl.read_csv(mixed / "fit" / "theta.csv")
+    assert theta.filter(pl.col("variable") == "real0")["statistic"].to_list() == ["mean", "variance"]
+
+
+def test_missing_values_of_all_columns_reach_the_encoder(monkeypatch, tmp_path, capsys):
+    seen = {}
+
+    def fit(self, X):
+        seen.update(missing=self.missing, absent=(X.codes == X.schema.features.absent).sum(axis=0).tolist())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Learner, "fit", fit)
+    rows = [f"{'-9' if i == 3 else i % 2},{'?' if i < 2 else 'ab'[i % 2]},{i % 3}" for i in range(30)]
+    (tmp_path / "d.csv").write_text("a,b,c\n" + "\n".join(rows))
+    run(capsys, "fit", tmp_path / "d.csv", "-k", 2, "--missing", "?, -9", "--out", tmp_path / "o")
+    assert seen == {"missing": ["?", "-9"], "absent": [1, 2, 0]}
+
+
+def test_memberships_go_by_the_models_missing_values(mixed, tmp_path, capsys):
+    model = mixed / "fit" / "model.mixmem"
+    frame = pl.read_csv(mixed / "noted.csv")
+    frame.with_columns(x1=pl.col("x1").fill_null(77), x2=pl.col("x2").fill_null(-9)).write_csv(tmp_path / "coded.csv")
+    assert run(capsys, "memberships", model, tmp_path / "coded.csv", "--out", tmp_path / "m.csv") == (0, "", "")
+    assert (tmp_path / "m.csv").read_bytes() == (mixed / "fit" / "memberships.csv").read_bytes()
+    frame.drop("x1").write_csv(tmp_path / "less.csv")
+    refused(capsys, "the data lack 1 of the model's", "memberships", model, tmp_path / "less.csv", "--out", "-")
+    lost = ["memberships", model, tmp_path / "coded.csv", "--out", "-", "--missing"]
+    refused(capsys, "column 'x1', row", *lost, "5")
+    code, out, _ = run(capsys, *lost, "77,-9")
+    assert (code, out) == (0, (tmp_path / "m.csv").read_text())
+
+
+def test_a_report_of_numbers_is_rebuilt_from_the_files(mixed, tmp_path, capsys):
+    page = (mixed / "fit" / "report.html").read_text()
+    assert "200 rows of 12 variables (" in page
+    assert "standard deviation" in page
+    assert "(all rows " in page
+    (tmp_path / "f").mkdir()
+    for path in (mixed / "fit").iterdir():
+        (tmp_path / "f" / path.name).write_bytes(path.read_bytes())
+    assert run(capsys, "report", tmp_path / "f")[0] == 0
+    assert (tmp_path / "f" / "report.html").read_text() == page
+
+
+def test_impute_fills_the_gaps_and_nothing_else(mixed, tmp_path, capsys):
+    model, data = mixed / "fit" / "model.mixmem", mixed / "noted.csv"
+    assert run(capsys, "impute", model, data, "--out", tmp_path / "f.csv") == (0, "", "")
+    before, after = pl.read_csv(data), pl.read_csv(tmp_path / "f.csv")
+    assert (after.columns, after.dtypes) == (before.columns, before.dtypes)
+    for name in before.columns:
+        present = before[name].is_not_null()
+        assert before[name].filter(present).to_list() == after[name].filter(present).to_list()
+        assert after[name].null_count() == 0
+    assert set(after["x0"].unique()) <= {0, 1, 2, 3}
+    refused(capsys, "is the file that is read", "impute", model, data, "--out", data)
+
+
+def test_impute_of_texts_that_stand_for_numbers(mixed, tmp_path, capsys):
+    frame = pl.read_csv(mixed / "noted.csv", infer_schema=False)
+    frame.with_columns(real0=pl.col("real0").fill_null("none")).write_csv(tmp_path / "t.csv")
+    code, out, err = run(capsys, "impute", mixed / "fit" / "model.mixmem", tmp_path / "t.csv", "--out", "-")
+    assert (code, err) == (0, "")
+    filled = pl.read_csv(io.StringIO(out))["real0"]
+    assert filled.dtype == pl.Float64
+    assert filled.null_count() == 0
+
+
+def test_info_describes_numbers_and_gaps(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    chol = np.where(rng.random(400) < 0.1, 0.0, rng.normal(240.0, 50.0, 400).round(1).clip(100, 400))
+    frame = pl.DataFrame({
+        "chol": chol, "visits": rng.poisson(rng.choice([0.0, 6.0], 400)), "sex": rng.choice(["f", "m"], 400),
+        "rest": np.where(rng.random(400) < 0.6, np.nan, rng.normal(size=400)),
+        "bill": np.where(rng.random(400) < 0.5, 0.0, rng.exponential(5.0, 400)),
+        "end": np.where(rng.random(400) < 0.05, 999, rng.integers(18, 60, 400)),
+    })  # fmt: skip
+    frame.with_columns(pl.col("rest").fill_nan(None)).write_csv(tmp_path / "d.csv")
+    code, out, err = run(capsys, "info", tmp_path / "d.csv")
+    assert (code, err) == (0, "")
+    gaps = int(frame["rest"].is_nan().sum())
+    lines = {line.split()[0]: line for line in out.splitlines() if line}
+    visits = frame["visits"]
+    assert f"count                    0  0 to {visits.max()}, mean {visits.mean():.4g}" in lines["visits"]
+    assert f"{gaps} ({gaps / 400:.0%})" in lines["rest"]
+    assert f"missing cells     {gaps} of 2,400" in out
+    assert "2 levels, most often" in lines["sex"]
+    warnings = [line for line in out.splitlines() if line.startswith("warning")]
+    assert len(warnings) == 3
+    assert "more than half of the cells are missing: 'rest'" in warnings[0]
+    assert "'chol' is 0 in" in warnings[1]
+    assert warnings[1].endswith("--missing chol=0")
+    assert warnings[2].endswith("--missing end=999")
+    repaired = ["--missing", "chol=0", "--missing", "end=999", "--kind", "rest=ignore"]
+    out = run(capsys, "info", tmp_path / "d.csv", *repaired)[1]
+    assert "warning" not in out
+    assert "400 rows, 5 columns" in out
+
+
+def test_config_of_kinds(monkeypatch, fitted, tmp_path, capsys):
+    import mixmem.cli.fitting as fitting
+
+    seen = {}
+
+    def run_fit(data, settings, **rest):
+        seen.update(settings, **rest)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fitting, "run_fit", run_fit)
+    (tmp_path / "c.toml").write_text('kind = "x0=count"\nmissing = "x1=0"\nweight = "who"\n')
+    run(capsys, "fit", fitted / "data.csv", "-k", 2, "--config", tmp_path / "c.toml", "--out", tmp_path / "o")
+    assert (seen["variables"], seen["missing"], seen["weight"]) == ({"x0": "count"}, {"x1": ["0"]}, "who")
+
+
+# --- Genotypes
+
+
+def vcf(folder, name, alternatives, keep=None):
+    """A file of variants rs0, rs1, ... with these alternative alleles, of 40 samples of two populations."""
+    rng = np.random.default_rng(0)
+    head = "\t".join(["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT"])
+    lines = ["##fileformat=VCFv4.2", head + "".join(f"\ts{i}" for i in range(40))]
+    for j, other in enumerate(alternatives):
+        share = rng.uniform(0.05, 0.95, (2, 1)).repeat(20, axis=0)
+        alleles = (rng.random((40, 2)) < share).astype(int) * (other != "same")
+        if "," in other:
+            alleles[::7] = 2
+        cells = ["./." if (i + j) % 19 == 0 else f"{a}/{b}" for i, (a, b) in enumerate(alleles)]
+        if keep is None or j in keep:
+            alt = "G" if other == "same" else other
+            lines.append("\t".join(["1", str(100 + j), f"rs{j}", "A", alt, ".", ".", ".", "GT", *cells]))
+    (folder / name).write_text("\n".join(lines) + "\n")
+    return folder / name
+
+
+def test_genotypes_in_the_layout_of_admixture(tmp_path, capsys):
+    data = vcf(tmp_path, "d.vcf", ["G", "same", *["T"] * 10])
+    arguments = ["fit", data, "-k", 2, "--alpha0", 0.2, "--refine", "none", "--out", tmp_path / "o"]
+    code, _, err = run(capsys, *arguments, "--q", tmp_path / "o" / "d.Q", "--p", tmp_path / "d.P")
+    assert code == 0, err
+    assert err == "mixmem: warning: 1 variant(s) are the same in all samples, or missing, and say nothing: 'rs1'\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.P", "d.vcf", "o"]
+    assert "d.Q" in {path.name for path in (tmp_path / "o").iterdir()}
+    memberships = pl.read_csv(tmp_path / "o" / "memberships.csv")
+    assert memberships["row"].to_list()[:2] == ["s0", "s1"]
+    np.testing.assert_allclose(np.loadtxt(tmp_path / "o" / "d.Q"), memberships.select(COMPONENTS), atol=1e-6)
+    frequencies = np.loadtxt(tmp_path / "d.P")
+    theta = pl.read_csv(tmp_path / "o" / "theta.csv").filter(pl.col("level") == "A").select(COMPONENTS).to_numpy()
+    np.testing.assert_allclose(frequencies, theta, atol=1e-6)
+    np.testing.assert_allclose(frequencies[1], 1.0, atol=1e-3)
+    refused(capsys, "is a file that fit writes", *arguments, "--q", tmp_path / "o" / "theta.csv")
+    refused(capsys, f"--p {data} is the file that is read", *arguments, "--p", data)
+    page = (tmp_path / "o" / "report.html").read_text()
+    assert "(all genotypes, " in page
+
+
+def test_info_of_genotypes(tmp_path, capsys):
+    data = vcf(tmp_path, "d.vcf", ["G", "same", "T", "C,T"])
+    code, out, err = run(capsys, "info", data)
+    assert (code, err) == (0, "")
+    assert "usable variables  4 (dosage, 9 alleles in all)" in out
+    assert "warning: 1 variant(s) are the same in all samples, or missing, and say nothing: 'rs1'" in out
+    shares = [
+        float(text.strip(",")) for text in next(row for row in out.splitlines() if row[:3] == "rs0").split()[-3::2]
+    ]
+    assert abs(sum(shares) - 1.0) < 0.011
+    refused(capsys, "one frequency a variant, but 1 of 4 have more than two alleles: 'rs3'", "fit", data, "-k", 2,
+            "--p", tmp_path / "P", "--out", tmp_path / "o")  # fmt: skip
+    refused(capsys, "leave --missing out", "info", data, "--missing", "-9")
+    refused(capsys, "variants of a genotype file are of kind dosage", "info", data, "--kind", "rs0=count")
+    assert [path.name for path in tmp_path.iterdir()] == ["d.vcf"]
+
+
+def test_memberships_at_the_variants_that_are_there(tmp_path, capsys):
+    alternatives = ["T"] * 12
+    data, some = vcf(tmp_path, "d.vcf", alternatives), vcf(tmp_path, "some.vcf", alternatives, keep=range(2, 11))
+    fit = ["fit", data, "-k", 2, "--alpha0", 0.2, "--refine", "none", "--out", tmp_path / "o", "--quiet"]
+    assert run(capsys, *fit) == (0, "", "")
+    model = tmp_path / "o" / "model.mixmem"
+    assert run(capsys, "memberships", model, data, "--out", tmp_path / "m.csv") == (0, "", "")
+    code, out, err = run(capsys, "memberships", model, some, "--out", "-")
+    assert (code, len(out.splitlines())) == (0, 41)
+    assert err == "mixmem: 9 of the model's 12 variants were found; the others count as missing\n"
+    code, out, _ = run(capsys, "impute", model, some, "--out", "-")
+    filled = pl.read_csv(io.StringIO(out))
+    assert filled.columns == ["sample", *(f"rs{j}" for j in range(12))]
+    assert set(filled.drop("sample").to_numpy().ravel()) <= {0, 1, 2}
 
 
 def test_report_is_rebuilt_from_the_files(fitted, tmp_path, capsys):
@@ -557,7 +814,7 @@ def test_version_help_and_nothing(capsys):
     for arguments in ([], ["--help"]):
         code, out, err = run(capsys, *arguments)
         assert (code, err) == (0, "")
-        for command in ("demo", "fit", "memberships", "simulate", "info", "report"):
+        for command in ("demo", "fit", "memberships", "impute", "simulate", "info", "report"):
             assert f"  {command} " in out
     assert "--partitions" in run(capsys, "fit", "--help")[1]
 

@@ -103,9 +103,12 @@ def test_texts_of_large_integers_keep_their_order(tmp_path):
     assert encode(path).schema.variables[0].levels == (str(2**62), str(2**62 + 1), str(10**30))
 
 
+CATEGORIES = dict.fromkeys(("x0", "x1", "x2"), "categorical")
+
+
 def test_many_levels_need_wider_codes():
     array = np.tile(np.arange(300), 2)[:, None] * np.ones(3, dtype=int)
-    encoded = encode(array)
+    encoded = encode(array, kinds=CATEGORIES)
     assert encoded.codes.dtype == np.uint16
     np.testing.assert_array_equal(encoded.codes, array)
     assert encoded.codes.flags.c_contiguous
@@ -236,36 +239,19 @@ def frame(**columns):
 
 
 REFUSALS = [
-    (SMALL[:, :2], r"2 feature\(s\) \(shape=\(3, 2\)\) while a minimum of 3 is required"),
+    (SMALL[:, :1], r"1 feature\(s\) \(shape=\(3, 1\)\) while a minimum of 2 is required"),
     (SMALL[:0], r"Found array with 0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required"),
     (SMALL[:1], r"Found array with 1 sample\(s\)"),
-    (frame(c=[4, 4, 4]), "column 'c' is constant: all 3 rows hold '4'.*drop the column"),
+    (frame(c=[4, 4, 4]), "column 'c' is constant: it holds '4' wherever it is not missing.*drop the column"),
     (frame(c=["k", "k", "k"]), "column 'c' is constant"),
-    (
-        frame(c=[1.0, np.nan, 2.0]),
-        r"column 'c' has 1 missing cell\(s\) \(NaN, or a text like NA\), the first in row 2 \(id 1\)",
-    ),
-    (frame(c=["a", "b", None]), r"column 'c' has 1 missing cell\(s\) \(NaN, or a text like NA\), the first in row 3"),
-    (frame(c=pd.array([1, None, 2], dtype="Int64")), r"column 'c' has 1 missing"),
-    (
-        frame(c=pd.Categorical(["a", None, None])),
-        r"column 'c' has 2 missing cell\(s\).*give the cells a level",
-    ),
-    (pl.DataFrame({"a": [1, None], "b": ["x", "y"], "c": [True, False]}), "column 'a' has 1 missing"),
-    (pl.DataFrame({"a": [1, 2], "b": ["x", None], "c": [True, False]}), "column 'b' has 1 missing"),
-    (pl.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [True, None]}), "column 'c' has 1 missing"),
-    (np.array([[1, np.nan, np.nan], [0, 1, 1]]), r"column 'x1' has 1 missing.*row 1 \(1 further column"),
-    (np.array([[1, pd.NA, 0], [0, 1, 1]], dtype=object), "column 'x1' has 1 missing"),
+    (frame(c=pd.Categorical(["a", None, None])), "column 'c' is constant"),
+    (frame(c=[4.5, np.nan, 4.5]), "column 'c' is constant"),
+    (frame(c=[np.nan] * 3), "column 'c' has nothing in it: all 3 cells are missing"),
+    (frame(c=[None] * 3), "column 'c' has nothing in it: all 3 cells are missing"),
+    (pl.DataFrame({"a": [1, 2], "b": ["x", None], "c": [True, False]}), "column 'b' is constant"),
+    (np.array([[1, pd.NA, 0], [0, 1, 1]], dtype=object), "column 'x1' is constant"),
     (np.array([[1, np.inf, 0], [0, 1, 1]]), r"column 'x1', row 1 holds inf \(inf\)"),
     (np.array([[1, np.inf, "a"], [0, 1, "b"]], dtype=object), r"column 'x1', row 1 holds inf \(inf\)"),
-    (
-        np.array([[1, 0, 0], [0, 2.5, 1]]),
-        "column 'x1', row 2 holds 2.5, a continuous number; expected categories",
-    ),
-    (
-        np.array([[1, 0.5, "a"], [0, 1, "b"]], dtype=object),
-        "column 'x1', row 1 holds 0.5, a continuous number",
-    ),
     (
         np.column_stack([np.arange(20), *np.eye(20, dtype=int)[:2]]),
         r"column 'x0' has a different value in each of .*--id",
@@ -281,31 +267,171 @@ def test_refusals(data, message):
     assert "\n" not in str(caught.value)
 
 
+# --- Missing cells
+
+
+@pytest.mark.parametrize(
+    ("data", "column", "codes"),
+    [
+        (frame(c=[1.0, np.nan, 2.0]), "c", [0, 2, 1]),
+        (frame(c=[1.5, np.nan, 2.0]), "c", [0, 2, 1]),
+        (frame(c=["a", "b", None]), "c", [0, 1, 2]),
+        (frame(c=pd.array([1, None, 2], dtype="Int64")), "c", [0, 2, 1]),
+        (frame(c=pd.Categorical(["b", "a", None], categories=["b", "a"])), "c", [0, 1, 2]),
+        (pl.DataFrame({"a": [1, None, 3], "b": ["x", "y", "y"], "c": [True, False, True]}), "a", [0, 2, 1]),
+        (pl.DataFrame({"a": [1, 2, 2], "b": ["x", "y", None], "c": [True, False, True]}), "b", [0, 1, 2]),
+        (pl.DataFrame({"a": [1, 2, 2], "b": ["x", "y", "y"], "c": [True, None, False]}), "c", [1, 2, 0]),
+        (np.array([[1, np.nan, np.nan], [0, 1, 1], [0, 2, 0]]), "x1", [2, 0, 1]),
+        (np.array([[1, pd.NA, 0], [0, 1, 1], [0, 2, 1]], dtype=object), "x1", [2, 0, 1]),
+    ],
+)
+def test_missing_cells_have_the_code_after_the_last(data, column, codes):
+    encoded = encode(data)
+    j = int(encoded.schema.index(column)[0])
+    assert encoded.schema.variables[j].missing
+    assert encoded.codes[:, j].tolist() == codes
+    back = decode(encoded.codes, encoded.schema)
+    assert back[column].isna().tolist() == [code == 2 for code in codes]
+    again = encode(back, encoded.schema)
+    np.testing.assert_array_equal(again.codes, encoded.codes)
+
+
 @pytest.mark.parametrize("cell", ["", "NA", "NaN", "null"])
 def test_missing_cells_of_files(tmp_path, cell):
     path = tmp_path / "t.csv"
-    path.write_text(f"a,b,c\n1,x,2\n2,{cell},3\n")
-    with pytest.raises(
-        InputError, match=r"column 'b' has 1 missing cell\(s\) \(NaN, or a text like NA\), the first in row 2;"
-    ):
-        encode(path)
+    path.write_text(f"a,b,c\n1,x,2\n2,{cell},3\n2,y,3\n")
+    encoded = encode(path)
+    assert encoded.schema.variables[1].levels == ("x", "y")
+    assert [variable.missing for variable in encoded.schema.variables] == [False, True, False]
+    assert encoded.codes[:, 1].tolist() == [0, 2, 1]
+
+
+def test_values_declared_missing():
+    table = frame(c=[1, 2, 9], d=["?", "x", "y"], e=[9, 8, 7])
+    encoded = encode(table, missing={"c": [9], "d": "?"})
+    assert {v.name: v.levels for v in encoded.schema.variables if v.missing} == {"c": ("1", "2"), "d": ("x", "y")}
+    everywhere = encode(table, missing=[9, "?"])
+    assert [v.name for v in everywhere.schema.variables if v.missing] == ["c", "d", "e"]
+    with pytest.raises(InputError, match="missing names a column 'z' that is not there"):
+        encode(table, missing={"z": [1]})
+
+
+def test_a_known_schema_takes_rows_with_missing_cells():
+    learned = encode(SMALL)
+    assert not any(variable.missing for variable in learned.schema.variables)
+    came = encode(np.array([[1, np.nan, 2], [2, 1, np.nan]]), learned.schema)
+    assert came.schema == learned.schema  # whether cells are missing is the table's own
+    assert came.codes.tolist() == [[0, 2, 0], [1, 1, 2]]
+
+
+# --- Kinds
+
+
+def kinds(data, **options):
+    return {variable.name: variable.kind for variable in encode(data, **options).schema.variables}
+
+
+def test_kinds_of_numbers():
+    """Up to 12 distinct whole numbers are categories; more are counts from 0 or 1, others continuous."""
+    at = np.arange(60)
+    table = pd.DataFrame(
+        {
+            "few": at % 12, "apart": (at % 12) * 1000, "zero": at % 13, "one": 1 + at % 13, "two": 2 + at % 13,
+            "below": at % 13 - 1, "real": (at % 7) / 2, "truth": at % 2 == 0, "text": [f"t{i % 13}" for i in at],
+            "whole": (at % 13).astype(float), "gaps": np.where(at == 5, np.nan, at % 13),
+            "object": np.array([int(i) % 13 for i in at], dtype=object),
+        }
+    )  # fmt: skip
+    expected = {
+        "few": "categorical", "apart": "categorical", "zero": "count", "one": "count", "two": "continuous",
+        "below": "continuous", "real": "continuous", "truth": "categorical", "text": "categorical", "whole": "count",
+        "gaps": "count", "object": "count",
+    }  # fmt: skip
+    assert kinds(table) == expected
+    assert kinds(table, kinds={"zero": "categorical", "few": "continuous", "truth": "ignore"}) == (
+        {name: kind for name, kind in expected.items() if name != "truth"}
+        | {"zero": "categorical", "few": "continuous"}
+    )
+
+
+def test_integers_whose_span_needs_65_bits():
+    """13 numbers over all of 64 bits: their span must not wrap round to a small one."""
+    column = np.tile(np.arange(-6, 7) * (2**63 // 7), 2)
+    table = pd.DataFrame({"wide": column, "a": np.arange(26) % 2, "b": np.arange(26) % 3})
+    assert kinds(table) == {"wide": "continuous", "a": "categorical", "b": "categorical"}
 
 
 def test_continuous_columns_of_files(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,c\n1,x,2\n2,y,3.25\n")
-    with pytest.raises(InputError, match=r"column 'c', row 2 holds 3.25, a continuous number.*bin the column"):
-        encode(path)
+    encoded = encode(path)
+    assert encoded.schema.variables[2].kind == "continuous"
+    assert encoded.schema.variables[2].values.tolist() == [2.0, 3.25]
+    assert encoded.codes[:, 2].tolist() == [0, 1]
+    declared = encode(path, kinds={"c": "categorical"})
+    assert declared.schema.variables[2].levels == ("2", "3.25")
+
+
+def test_values_of_numbers_belong_to_the_table():
+    table = frame(c=[0.5, 1.5, 2.5])
+    learned = encode(table)
+    came = encode(table.assign(c=[7.0, 0.5, np.nan]), learned.schema)
+    assert came.schema == learned.schema
+    assert came.schema.variables[2].values.tolist() == [0.5, 7.0]
+    assert came.codes[:, 2].tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "message"),
+    [
+        ([0, 1, -1], "count", r"column 'c', row 3 \(id 2\) holds -1, but the column is a count"),
+        ([0, 1.5, 1], "count", "row 2 .*holds 1.5, but the column is a count; expected whole numbers from 0 up"),
+        ([0, 0.5, 2], "dosage", "row 2 .*holds 0.5, but the column is a dosage; expected numbers of copies"),
+        (["u", "v", "v"], "continuous", "row 1 .*holds 'u'; expected a number"),
+        ([0.5, 1.5, 2.5], "vague", "'c' is declared 'vague'; expected one of categorical, dosage"),
+    ],
+)
+def test_columns_that_cannot_be_of_the_declared_kind(column, kind, message):
+    with pytest.raises(InputError, match=message):
+        encode(frame(c=column), kinds={"c": kind})
+
+
+def test_numbers_of_copies():
+    encoded = encode(frame(c=[0, 2, np.nan], d=[0, 4, 1]), kinds={"c": "dosage", "d": "dosage"})
+    assert [encoded.schema.variables[j].ploidy for j in (2, 3)] == [2, 4]
+    assert encoded.codes[:, 2:].tolist() == [[0, 0], [2, 4], [3, 1]]
+    assert decode(encoded.codes, encoded.schema)["d"].tolist() == [0, 4, 1]
+    with pytest.raises(InputError, match="holds 3; expected at most 2 copies"):
+        encode(frame(c=[0, 3, 1], d=[0, 4, 1]), encoded.schema)
+
+
+def test_a_column_of_weights():
+    table = frame(c=[0, 1, 0], w=[1.0, 2.5, 3.0])
+    encoded = encode(table, weight="w")
+    assert encoded.schema.names == ("p", "q", "c")
+    assert encoded.weights.tolist() == [1.0, 2.5, 3.0]
+    assert encoded.take([2, 1]).weights.tolist() == [3.0, 2.5]
+    without = encode(table.assign(w=[1.0, 2.5, 0.0], c=[1, 0, 7]), weight="w")
+    assert without.weights.tolist() == [1.0, 2.5]  # a row that stands for none is left out, with its levels
+    assert without.schema.variables[2].levels == ("0", "1")
+    with pytest.raises(InputError, match=r"row 1 holds -1\.0; expected weights of at least 0"):
+        encode(table.assign(w=[-1.0, 1.0, 1.0]), weight="w")
+    with pytest.raises(InputError, match="no column 'weight' to take weights from"):
+        encode(table, weight="weight")
+
+
+# --- Limits
 
 
 def test_small_tables_of_distinct_values_are_accepted():
+    assert encode(np.stack([np.arange(19)] * 3, axis=1), kinds=CATEGORIES).codes.shape == (19, 3)
     assert encode(np.stack([np.arange(19)] * 3, axis=1)).codes.shape == (19, 3)
 
 
 def test_more_levels_than_codes_are_refused():
     array = np.tile(np.arange(70_000), 2)[:, None] * np.ones(3, dtype=int)
-    with pytest.raises(InputError, match="'x0' has 70000 levels; expected at most 65535"):
-        encode(array)
+    with pytest.raises(InputError, match="'x0' has 70000 levels; expected at most 65000"):
+        encode(array, kinds=CATEGORIES)
 
 
 def test_row_ids_by_name_and_by_default():

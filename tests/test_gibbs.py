@@ -10,12 +10,13 @@ from scipy import stats
 from scipy.special import gammaln
 
 from mixmem import GDLM, rmse, simulate_gdlm
-from mixmem.gibbs import Chain, Unknowns, clean_theta, draw_slice, sample_posterior
+from mixmem.evidence import Evidence
+from mixmem.gibbs import Chain, Unknowns, draw_slice, sample_posterior
 from mixmem.kernels import threads
 from mixmem.kernels.gibbs import assign_cells, membership_posterior, rows_above
 from mixmem.kernels.streams import gamma, stream
+from mixmem.noise import clean_theta, noisy_theta
 from mixmem.progress import Progress
-from mixmem.refine import noisy_theta
 
 TABLE = simulate_gdlm(700, 12, 3, noise=0.1, random_state=1)
 
@@ -35,12 +36,12 @@ def exact_shares(theta, alpha, row_of):
 
 def test_cells_are_drawn_from_their_posterior_and_counted():
     theta = np.array([[0.8, 0.1], [0.2, 0.9], [0.6, 0.3], [0.4, 0.7], [0.5, 0.9], [0.5, 0.1]])
-    alpha, offsets = np.array([0.7, 0.4]), np.array([0, 2, 4, 6])
+    alpha, starts, absent = np.array([0.7, 0.4]), np.array([0, 2, 4]), np.full(3, -1)
     codes = np.tile(np.array([[0, 1, 1]], np.uint8), (20_000, 1))
     assigned, row_counts = np.full(codes.shape, 255, np.uint8), np.zeros((len(codes), 2))
     counts = np.zeros((6, 2), np.int64)
     for step in range(30):
-        assign_cells(codes, offsets, theta, alpha, 7, step, assigned, row_counts, counts)
+        assign_cells(codes, starts, absent, theta, alpha, 7, step, assigned, row_counts, counts)
     assert (row_counts == np.stack([(assigned == h).sum(axis=1) for h in range(2)], axis=1)).all()
     for row in range(6):
         j = row // 2
@@ -55,10 +56,13 @@ def test_cells_are_drawn_from_their_posterior_and_counted():
 
 def test_memberships_of_a_row_are_those_of_the_exact_posterior():
     theta = np.array([[0.8, 0.1], [0.2, 0.9], [0.6, 0.3], [0.4, 0.7], [0.5, 0.9], [0.5, 0.1]])
-    alpha, offsets = np.array([0.7, 0.4]), np.array([0, 2, 4, 6])
+    alpha, starts, absent = np.array([0.7, 0.4]), np.array([0, 2, 4]), np.full(3, -1)
     codes = np.array([[0, 1, 1], [1, 0, 0], [0, 1, 1]], np.uint8)
     mean, error, bounds = np.empty((3, 2)), np.empty((3, 2)), np.empty((3, 2, 2))
-    membership_posterior(codes, offsets, theta, alpha, 50, 40_000, np.array([0.025, 0.975]), mean, error, bounds)
+    marks = np.tile(np.arange(2, dtype=np.uint64), 3)
+    membership_posterior(
+        codes, starts, absent, theta, marks, alpha, 50, 40_000, np.array([0.025, 0.975]), mean, error, bounds
+    )  # fmt: skip
     assert np.abs(mean[0] - exact_shares(theta, alpha, [0, 3, 5])).max() < 0.01
     assert (mean[0] == mean[2]).all()
     assert np.allclose(mean.sum(axis=1), 1.0)
@@ -88,7 +92,7 @@ def test_prior_is_the_posterior_of_a_table_that_says_nothing():
     """One row of one answer to each of two questions: alpha's shares and delta keep their priors, almost."""
     table = simulate_gdlm(2, 2, 2, n_levels=2, random_state=0)
     chain = Chain(
-        table.codes, table.schema, np.full((4, 2), 0.5), np.array([0.5, 0.5]), Unknowns(False, True),
+        Evidence(table.codes, table.schema), np.full((4, 2), 0.5), np.array([0.5, 0.5]), Unknowns(False, True),
         np.random.SeedSequence(0),
     )  # fmt: skip
     chain.run(6000, keep=True)

@@ -52,8 +52,8 @@ def test_every_figure_against_the_slow_form():
     sums = dict.fromkeys(schema.names, np.zeros(2))
     for j, s in combinations(range(schema.n_variables), 2):
         squares, expected, cells = 0.0, 0.0, []
-        for a in range(schema.n_levels[j]):
-            for b in range(schema.n_levels[s]):
+        for a in range(schema.sizes[j]):
+            for b in range(schema.sizes[s]):
                 row, other = theta[schema.offsets[j] + a], theta[schema.offsets[s] + b]
                 moment = (alpha @ (row * other) + (alpha @ row) * (alpha @ other)) / (alpha0 * (alpha0 + 1))
                 m, w = np.mean(codes[:, j] == a), np.mean(codes[:, s] == b)
@@ -82,7 +82,7 @@ def test_counts_of_pairs(monkeypatch):
     codes, schema, *_ = mixed_table()
     monkeypatch.setattr("mixmem.goodness.CHUNK_BYTES", 4 * 17 * 33)  # rows in chunks of 33
     everything = np.arange(schema.n_variables)
-    onehot = np.hstack([np.eye(d)[codes[:, j]] for j, d in enumerate(schema.n_levels)])
+    onehot = np.hstack([np.eye(d)[codes[:, j]] for j, d in enumerate(schema.sizes)])
     assert (pair_counts(codes, schema, everything[:3], everything) == onehot[:, : schema.offsets[3]].T @ onehot).all()
 
 

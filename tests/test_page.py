@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from mixmem.page import plain_number, render_page, spread_of_variables, stacked_areas
+from mixmem.page import measured, plain_number, render_page, spread_of_variables, stacked_areas
 
 VOID = {"meta", "link", "br", "img", "line", "rect", "circle", "path", "polyline"}
 
@@ -88,7 +88,7 @@ def document(k=3, rows=50, variables=4, **changes):
 def drawn(k=3, rows=50, variables=4, levels=3, seed=0):
     rng = np.random.default_rng(seed)
     theta = rng.dirichlet(np.ones(levels), (variables, k)).transpose(0, 2, 1).reshape(-1, k)
-    names = [(f"question {j}", f"answer {level}") for j in range(variables) for level in range(levels)]
+    names = [(f"question {j}", f"answer {level}", "probability") for j in range(variables) for level in range(levels)]
     return names, theta, np.full(k, 1.0 / k), rng.dirichlet(np.full(k, 0.3), rows)
 
 
@@ -126,6 +126,7 @@ def test_other_outcomes_are_said():
         "discrepancy": -0.1,
     }
     changed = document(converged=False, reason="block done", sweeps=None, matching=blocks, alpha0=alpha0)
+    changed["settings"]["alpha0"] = 0.3
     text = text_of(render_page(changed, names, theta, alpha, memberships))
     for words in (
         "did not converge", "Not reached: block done", "as given", "held in 1 of 2 (smallest margin 0.25)",
@@ -133,6 +134,20 @@ def test_other_outcomes_are_said():
     ):  # fmt: skip
         assert words in text, words
     assert "values of alpha0 tried" not in text
+    climbed = {
+        "method": "em", "reason": "rows are long", "likelihood_before": None, "likelihood_after": None, "gibbs": None,
+        "em": {"rounds": 7, "log_likelihood": -12345.67},
+    }  # fmt: skip
+    none = {"count": 0, "negative_fraction": 0.0, "converged": 0, "each": []}
+    text = text_of(render_page(document(refine=climbed, blocks=none), names, theta, alpha, memberships))
+    for words in ("The first estimate was taken", "alpha0 = 1, estimated"):
+        assert words in text, words
+    for words in ("Negative moments", "Matching", "moments' own alphas"):  # there were none
+        assert words not in text, words
+    assert (
+        "memberships together: rows are long. The log-likelihood of the table, given memberships, is -12,345.7" in text
+    )
+    assert "Mean log-likelihood of a row before" not in text
 
 
 def test_nothing_comes_from_outside_and_nothing_runs():
@@ -145,7 +160,7 @@ def test_nothing_comes_from_outside_and_nothing_runs():
 
 def test_names_are_escaped():
     names, theta, alpha, memberships = drawn()
-    names = [("<b>&\"'" if v == "question 0" else v, "<script>alert(1)</script>") for v, _ in names]
+    names = [("<b>&\"'" if v == "question 0" else v, "<script>alert(1)</script>", what) for v, _, what in names]
     page = render_page(document(), names, theta, alpha, memberships)
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
@@ -164,7 +179,7 @@ def test_one_component_and_few_rows():
 def test_wide_long_and_many_levels_stay_small():
     for k, rows, variables, levels in ((5, 10_000, 10_000, 4), (40, 500, 20, 900)):
         names, theta, alpha, memberships = drawn(k, rows, variables, levels)
-        names = [(v * 30, level * 30) for v, level in names]
+        names = [(v * 30, level * 30, what) for v, level, what in names]
         began = time.perf_counter()
         page = render_page(document(k, rows, variables), names, theta, alpha, memberships)
         assert time.perf_counter() - began < 1.0
@@ -173,8 +188,58 @@ def test_wide_long_and_many_levels_stay_small():
 
 def test_spread_of_variables():
     theta = np.array([[1.0, 0.0], [0.0, 1.0], [0.3, 0.3], [0.7, 0.7]])
-    np.testing.assert_allclose(spread_of_variables(theta, np.array([0, 2, 4]), np.array([1.0, 1.0])), [0.5, 0.0])
-    np.testing.assert_allclose(spread_of_variables(theta, np.array([0, 2, 4]), np.array([3.0, 1.0])), [0.375, 0.0])
+    labels = [(v, level, "probability") for v in "ab" for level in "xy"]
+    np.testing.assert_allclose(spread_of_variables(theta, labels, np.array([1.0, 1.0])), [0.5, 0.0])
+    np.testing.assert_allclose(spread_of_variables(theta, labels, np.array([3.0, 1.0])), [0.375, 0.0])
+
+
+NUMBERS = [("age", "", "mean"), ("age", "", "variance"), ("visits", "", "mean"), ("size", "", "mean"),
+           ("size", "", "variance")]  # fmt: skip
+
+
+def test_spread_of_numbers_is_that_of_their_distributions():
+    # age: two normals far apart have nothing in common; size: the same in both.
+    theta = np.array([[0.0, 100.0], [1.0, 1.0], [1.0, 5.0], [7.0, 7.0], [4.0, 4.0]])
+    spread = spread_of_variables(theta, NUMBERS, np.array([1.0, 1.0]))
+    from scipy.stats import poisson
+
+    y = np.arange(60)
+    expected = 0.5 * 0.5 * np.abs(poisson.pmf(y, 1.0) - poisson.pmf(y, 5.0)).sum()
+    np.testing.assert_allclose(spread[[0, 2]], [0.5, 0.0], atol=1e-3)
+    np.testing.assert_allclose(spread[1], expected, rtol=0.02)
+    # Two normals d standard deviations apart: their distance is 2 Phi(d / 2) - 1, each is half of it from the average.
+    theta[0] = [0.0, 1.0]
+    near = spread_of_variables(theta, NUMBERS, np.array([1.0, 1.0]))[0]
+    np.testing.assert_allclose(near, 0.5 * 0.38292, rtol=0.02)
+    # The unit of a column makes no difference.
+    theta[0] *= 1000.0
+    theta[1] *= 1e6
+    np.testing.assert_allclose(spread_of_variables(theta, NUMBERS, np.array([1.0, 1.0]))[0], near, rtol=1e-9)
+
+
+def test_numbers_are_shown_as_means():
+    theta = np.array([[30.0, 62.0], [25.0, 100.0], [1.5, 5.0], [7.0, 7.0], [4.0, 4.0]])
+    memberships = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]])
+    about = document(k=2, rows=3, variables=3)
+    about["data"] |= {"kinds": {"continuous": 2, "count": 1}, "missing_cells": 1, "means": {"age": 45.25, "visits": 3}}
+    text = text_of(render_page(about, NUMBERS, theta, np.ones(2), memberships))
+    for words in (
+        "3 rows of 3 variables (2 continuous, 1 count, 11.1% of the cells missing)", "age: mean 62 (all rows 45.2)",
+        "visits: mean 5 (all rows 3)", "mean 30 62 standard deviation 5 10", "mean 1.5 5 size",
+        "Each cell is the mean for a row that belongs wholly to the component; the shade of a mean",
+    ):  # fmt: skip
+        assert words in text, words
+    genotypes = [("rs1", "A", "probability"), ("rs1", "G", "probability")]
+    about["data"] |= {"kinds": {"dosage": 1}, "missing_cells": 0}
+    text = text_of(render_page(about, genotypes, np.array([[0.2, 0.9], [0.8, 0.1]]), np.ones(2), memberships))
+    assert "variables (all genotypes) are described" in text
+    assert "the frequency of an allele" in text
+
+
+def test_weighted_shares_are_those_of_the_document():
+    names, theta, alpha, memberships = drawn()
+    about = document() | {"memberships": {"shares": [0.625, 0.25, 0.125]}}
+    assert "62.5%" in text_of(render_page(about, names, theta, alpha, memberships))
 
 
 def test_stacked_areas_hold_the_memberships():
@@ -195,3 +260,17 @@ def test_shapes_that_do_not_fit_together():
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (1234.5, "1234"), (123456.0, "123,456"), (1e-7, "1e-07")])
 def test_plain_numbers(value, text):
     assert plain_number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "scale", "text"),
+    [
+        (4207.3, 800.0, "4,207"),
+        (0.01234, 0.01, "0.0123"),
+        (62.04, 9.0, "62"),
+        (-3.456, 1.0, "-3.46"),
+        (-1e-9, 1.0, "0"),
+    ],
+)
+def test_measurements(value, scale, text):
+    assert measured(value, scale) == text

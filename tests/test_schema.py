@@ -23,15 +23,15 @@ def schema() -> Schema:
 
 def test_offsets_are_where_each_variable_begins(schema):
     assert schema.offsets.tolist() == [0, 3, 5, 7, 9]
-    assert schema.n_levels.tolist() == [3, 2, 2, 2]
-    assert schema.offsets.dtype == schema.n_levels.dtype == np.int64
+    assert schema.sizes.tolist() == [3, 2, 2, 2]
+    assert schema.offsets.dtype == schema.sizes.dtype == np.int64
     assert (schema.n_variables, schema.n_rows) == (4, 9)
     assert schema.variables[0].n_rows == 3
 
 
 def test_values_come_back_in_their_types(schema):
-    values = [variable.values() for variable in schema.variables]
-    assert values == [["blue", "red", "green"], [0, 1], [False, True], [1.0, 2.0]]
+    values = [variable.of_codes() for variable in schema.variables]
+    assert values == [["blue", "red", "green", None], [0, 1, None], [False, True, None], [1.0, 2.0, None]]
     assert [type(v[0]) for v in values] == [str, int, bool, float]
 
 
@@ -79,7 +79,7 @@ def test_unknown_names_are_answered_with_the_nearest(schema):
     [
         ({"levels": ()}, "'v' has no levels"),
         ({"levels": ("a", "b", "a")}, "'v' lists level 'a' twice"),
-        ({"levels": tuple(map(str, range(65_536)))}, "65536 levels; expected at most 65535"),
+        ({"levels": tuple(map(str, range(65_536)))}, "65536 levels; expected at most 65000"),
         ({"levels": ("a",), "kind": "vague"}, "'v' is declared 'vague'; expected one of categorical"),
         ({"levels": ("a",), "value_type": "date"}, "value type 'date'; expected one of str, int"),
     ],

@@ -17,7 +17,7 @@ def test_z_is_the_mttkrp_of_the_formed_tensor(seed, group):
     theta = rng.dirichlet(np.ones(3), size=(7, 4)).transpose(0, 2, 1).reshape(21, 4)
     group = np.array(group)
     tensor = FullTensor(table.codes, table.schema, first_moments(table.codes, table.schema), theta, 0.9)
-    q, z = tensor.program(group)
+    q, z = tensor.program(table.schema.features.part(group))
     expected_q, expected_z = naive.mttkrp_distinct(table.codes, table.schema, theta, group, 0.9)
     assert np.abs(z - expected_z).max() < 1e-10
     assert np.abs(q - expected_q).max() < 1e-10
@@ -30,7 +30,7 @@ def test_unknown_variables_add_nothing():
     theta[9:] = 0.0
     group = np.array([3, 4, 5])
     tensor = FullTensor(table.codes, table.schema, first_moments(table.codes, table.schema), theta, 0.2)
-    q, z = tensor.program(group)
+    q, z = tensor.program(table.schema.features.part(group))
     expected_q, expected_z = naive.mttkrp_distinct(table.codes, table.schema, theta, group, 0.2)
     assert np.abs(z - expected_z).max() < 1e-10
     assert np.abs(q - expected_q).max() < 1e-10
@@ -43,7 +43,7 @@ def test_state_after_steps_is_the_state_from_scratch():
     start /= np.repeat(start.reshape(12, 4, 3).sum(axis=1), 4, axis=0)
     stepped = FullTensor(table.codes, table.schema, first, start, 0.3)
     for group in (np.array([0, 5]), np.array([7]), np.array([1, 2, 3])):
-        stepped.step(group)
+        stepped.step(table.schema.features.part(group))
     fresh = FullTensor(table.codes, table.schema, first, stepped.theta, 0.3)
     assert np.allclose(stepped.totals, fresh.totals, atol=1e-10)
     for kept, new in zip(stepped.sums, fresh.sums, strict=True):

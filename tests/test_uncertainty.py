@@ -7,7 +7,8 @@ import copy
 import numpy as np
 import pytest
 
-from mixmem import GDLM, InputError, align_components, load, simulate_gdlm
+from mixmem import GDLM, InputError, Schema, Variable, align_components, load, simulate_gdlm
+from mixmem.encoding import Encoded
 from mixmem.refine import choose_method
 from mixmem.uncertainty import beta_interval
 
@@ -42,7 +43,7 @@ def test_intervals_hold_the_truth(refine):
 def test_the_table_of_intervals():
     table = model().intervals(level=0.9)
     assert table.columns.tolist() == [
-        "parameter", "variable", "level", "component", "estimate", "standard_error", "lower", "upper",
+        "parameter", "variable", "level", "statistic", "component", "estimate", "standard_error", "lower", "upper",
     ]  # fmt: skip
     assert table.parameter.value_counts().to_dict() == {"theta": 180, "alpha": 3, "alpha0": 1, "contamination": 1}
     assert (table.lower <= table.upper).all()
@@ -101,16 +102,34 @@ def test_membership_intervals_are_a_table_by_row_and_component():
     assert (table.estimate <= table.upper).all()
 
 
+def table_of(n_rows, n_variables, kind="categorical", weights=None):
+    """A table of this shape, of which every cell is the same byte."""
+    schema = Schema(tuple(Variable(f"v{j}", ("0", "1"), kind=kind) for j in range(n_variables)))
+    codes = np.broadcast_to(np.zeros(1, np.uint8), (n_rows, n_variables))
+    return Encoded(codes, schema, np.broadcast_to(0, n_rows), weights)
+
+
 def test_auto_refines_short_rows_and_says_why():
-    assert choose_method("auto", (1000, 25), 5)[0] == "gibbs"
-    method, reason = choose_method("auto", (1000, 1000), 5)
+    assert choose_method("auto", table_of(1000, 25), 5)[0] == "gibbs"
+    method, reason = choose_method("auto", table_of(1000, 1000), 5)
     assert method is None
     assert "1000 variables" in reason
-    method, reason = choose_method("auto", (10_000_000, 100), 5)
+    method, reason = choose_method("auto", table_of(10_000_000, 100), 5)
     assert method is None
     assert "minutes" in reason
-    assert choose_method("auto", (1000, 25), 1)[0] is None
-    assert choose_method("em", (10, 10), 2) == ("em", "asked for")
+    assert choose_method("auto", table_of(1000, 25), 1)[0] is None
+    assert choose_method("em", table_of(10, 10), 2) == ("em", "asked for")
+
+
+def test_how_weighted_rows_and_genotypes_are_refined():
+    whole, halves = np.full(1000, 3.0), np.full(1000, 0.5)
+    assert choose_method("auto", table_of(1000, 25, weights=whole), 5)[0] == "gibbs"
+    method, reason = choose_method("auto", table_of(1000, 25, weights=halves), 5)
+    assert method is None
+    assert "no whole numbers" in reason
+    with pytest.raises(InputError, match="weights that are no whole numbers"):
+        choose_method("gibbs", table_of(1000, 25, weights=halves), 5)
+    assert choose_method("auto", table_of(1000, 25, kind="dosage"), 5)[0] == "em"
 
 
 def test_given_contamination_is_taken_off_and_put_back():

@@ -47,6 +47,7 @@ _HOMES = {
     "row_likelihood": "select",
     "Simulation": "simulate",
     "simulate_gdlm": "simulate",
+    "simulate_mixed": "simulate",
     "Goodness": "goodness",
     "goodness_of_fit": "goodness",
     "Alignment": "align",

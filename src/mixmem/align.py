@@ -63,11 +63,23 @@ def alignment(reference: Schema, reference_theta: Array, other: Schema, other_th
             "fit both with the same n_components"
         )
     rows, rows_other = common_rows(reference, other)
-    theta, theta_other = reference_theta[rows], other_theta[rows_other]
+    units = _units(reference, reference_theta)[rows]
+    theta, theta_other = reference_theta[rows] / units, other_theta[rows_other] / units
     order = align_components(theta, theta_other)
     return Alignment(order, np.sqrt(((theta - theta_other[:, order]) ** 2).mean(axis=0)), len(rows))
 
 
-def _keys(schema: Schema) -> list[tuple[str, str]]:
-    """Variable and level of every theta row."""
-    return [(variable.name, level) for variable in schema.variables for level in variable.levels]
+def _units(schema: Schema, theta: Array) -> Array:
+    """What differences of each row of theta are measured in (rows, 1): of numbers, standard deviations."""
+    out = np.ones((schema.n_rows, 1))
+    for j, variable in enumerate(schema.variables):
+        if variable.is_number:
+            own = theta[schema.offsets[j] : schema.offsets[j + 1]].mean(axis=1)
+            variance = max(float(own[-1]), 1e-300)  # of a count it is the mean itself
+            out[schema.offsets[j] : schema.offsets[j + 1], 0] = [np.sqrt(variance), variance][: len(own)]
+    return out
+
+
+def _keys(schema: Schema) -> list[tuple[str, str, str]]:
+    """Variable, level and statistic of every theta row."""
+    return schema.labels

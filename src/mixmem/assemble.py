@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.moments import Array, Modes
+from mixmem.kinds import KINDS
+from mixmem.moments import Array, FirstMoments, Modes
 from mixmem.schema import Schema
 from mixmem.solvers.contract import Factorization
 
@@ -48,11 +49,34 @@ def block_theta(
     entries, which general decompositions give, are rounded to zero.
     """
     parts = [
-        simplex_rows(np.maximum(factor, 0.0), schema.n_levels[mode], means[where])[0]
+        simplex_rows(np.maximum(factor, 0.0), schema.features.sizes[mode], means[where])[0]
         for factor, mode, where in zip(found.factors, modes, rows, strict=True)
     ]
     weights = found.weights / np.prod([len(mode) for mode in modes])
     return (parts[0], parts[1], parts[2]), weights
+
+
+def theta_of(schema: Schema, soft: Array, first: FirstMoments) -> Array:
+    """Theta (rows, k) from that of the moments, the components' shares of soft levels (soft levels, k)."""
+    features = schema.features
+    if features.plain:
+        return soft
+    theta = np.empty((schema.n_rows, soft.shape[1]))
+    for j, variable in enumerate(schema.variables):
+        own = soft[features.offsets[j] : features.offsets[j + 1]]
+        theta[schema.offsets[j] : schema.offsets[j + 1]] = KINDS[variable.kind].parameters(
+            variable, own, column_moments(first, j)[1] if variable.is_number else 0.0
+        )
+    return theta
+
+
+def column_moments(first: FirstMoments, j: int) -> tuple[float, float]:
+    """Mean and variance of a column of numbers."""
+    features, values = first.schema.features, first.schema.variables[j].values
+    counts = first.counts[features.cell_offsets[j] :][: len(values)]
+    total = max(float(counts.sum()), 1e-300)
+    mean = float(counts @ values) / total
+    return mean, float(counts @ (values - mean) ** 2) / total
 
 
 def concentration(weights: Array, alpha0: float) -> Concentration:

@@ -59,7 +59,7 @@ def factorize_anchors(
     runs = _solve([block], [tensor], [0] * n_restarts, starts, alpha0, effort, rng)
     found = min(runs, key=lambda result: result.residual)
     parts, weights = block_theta(found, block.modes, block.rows, plan.schema, means)
-    theta = np.zeros((plan.schema.n_rows, n_components))
+    theta = np.zeros((len(means), n_components))
     for where, part in zip(block.rows, parts, strict=True):
         theta[where] = part
     return Start(theta, weights, (_report(tensor, found, None),))
@@ -76,24 +76,28 @@ def factorize_partitions(
     effort: Effort,
     rng: np.random.Generator,
     progress: Progress,
+    weights: Array | None = None,
 ) -> Start:
     """The paper's way through the middle: every partition's block on its own, then matched over the anchors."""
-    schema, means = plan.schema, first.means
+    schema, means, sizes = plan.schema, first.means, plan.schema.features.sizes
     theta = start.theta.copy()
     reports = list(start.reports)
     anchor_sizes = [len(mode) for mode in plan.anchors]
     blocks = [plan.block(r) for r in range(len(plan.partitions))]
-    largest = max(int(np.prod([schema.n_levels[mode].sum() for mode in modes])) for modes in blocks)
+    largest = max(int(np.prod([sizes[mode].sum() for mode in modes])) for modes in blocks)
     batch = max(1, BATCH_BYTES // (8 * largest))
     with progress.stage("blocks", len(blocks)) as step:
         for begin in range(0, len(blocks), batch):
-            moments = third_moments(codes, schema, blocks[begin : begin + batch])
+            moments = third_moments(codes, schema, blocks[begin : begin + batch], weights)
             tensors = [block.corrected(alpha0) for block in moments]
             starts = [_warm_start(block, start, means) for block in moments]
             found = _solve(moments, tensors, range(len(tensors)), starts, alpha0, effort, rng)
             for block, tensor, result in zip(moments, tensors, found, strict=True):
                 parts, _ = block_theta(result, block.modes, block.rows, schema, means)
-                cuts = [int(schema.n_levels[mode[:m]].sum()) for mode, m in zip(block.modes, anchor_sizes, strict=True)]
+                cuts = [
+                    int(schema.features.sizes[mode[:m]].sum())
+                    for mode, m in zip(block.modes, anchor_sizes, strict=True)
+                ]
                 mine = np.concatenate([part[:cut] for part, cut in zip(parts, cuts, strict=True)])
                 shared = np.concatenate([where[:cut] for where, cut in zip(block.rows, cuts, strict=True)])
                 matched = match_columns(start.theta[shared], mine, matching)

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mixmem.assemble import theta_of
 from mixmem.encoding import Encoded, encode_as
 from mixmem.errors import InputError
 from mixmem.estimate import Settings, estimate
 from mixmem.kernels import threads, threads_for
-from mixmem.moments import Array, first_moments, second_moments, third_moments
+from mixmem.moments import Array, first_moments, second_moments
 from mixmem.parameters import check_parameters, seed_sequence
-from mixmem.plan import capacity, largest_k, make_plan, part_of, spread_rows
+from mixmem.plan import anchor_moments, capacity, largest_k, make_plan, part_of, spread_rows
 from mixmem.progress import LineProgress, Progress, current
 from mixmem.schema import Schema
 from mixmem.scores import align_components
@@ -134,13 +135,14 @@ def choose_k(
                     f"{LEAST_ROWS}"
                 )
             rng = np.random.default_rng(for_part)
-            codes, schema = part_of(table.codes, table.schema, MOST_ROWS, MOST_VARIABLES, rng)
+            part = part_of(table, MOST_ROWS, MOST_VARIABLES, rng)
+            codes, schema = part.codes, part.schema
             ks = _carried(wanted, schema)
         with progress.stage("spectrum"):
             spectrum = moment_spectrum(codes, schema, ks[-1], np.random.default_rng(for_spectrum))
         if alpha0 == "auto":
             likely = _settings(int(np.clip(spectrum.n_components, max(2, ks[0]), ks[-1])))
-            alpha0 = choose_alpha0(codes, schema, likely, seed=seed, progress=progress).value
+            alpha0 = choose_alpha0(part, likely, seed=seed, progress=progress).value
         likelihood, stability = _halves_of_rows(codes, schema, ks, float(alpha0), for_splits, progress)
     chosen, held_out, error = _recommend(likelihood, stability[:, 0])
     figures = _table(ks, chosen, held_out, error, stability, spectrum)
@@ -214,7 +216,7 @@ def _halves_of_variables(schema: Schema, rng: np.random.Generator) -> tuple[NDAr
     """Two disjoint random sets of variables with no more than :data:`SPECTRUM_ROWS` theta rows each, or one each."""
     order = rng.permutation(schema.n_variables)
     halves = order[::2], order[1::2]
-    kept = [max(1, int((np.cumsum(schema.n_levels[half]) <= SPECTRUM_ROWS).sum())) for half in halves]
+    kept = [max(1, int((np.cumsum(schema.features.sizes[half]) <= SPECTRUM_ROWS).sum())) for half in halves]
     return np.sort(halves[0][: kept[0]]), np.sort(halves[1][: kept[1]])
 
 
@@ -242,7 +244,8 @@ def _halves_of_rows(
 ) -> tuple[Array, Array]:
     """Held-out log-likelihood of rows (ks, rows scored) and stability, mean and worst (ks, 2); one split a seed."""
     n = len(codes)
-    means = first_moments(codes, schema).means[:, None]
+    first = first_moments(codes, schema)
+    means = first.means[:, None]
     scored = spread_rows(np.arange(n), max(LEAST_SCORED, SCORED_CELLS // schema.n_variables))
     likelihood, stability = np.zeros((len(ks), n)), np.zeros((len(ks), 2))
     with progress.stage("halves of the rows", len(seeds) * len(ks)) as step:
@@ -256,7 +259,8 @@ def _halves_of_rows(
                     # as if a row of the table's means were seen in every component: a level that none of the rows
                     # fitted shows in a component is not impossible there
                     smooth = theta + (means - theta) * k / (fitted.sum() + k)
-                    likelihood[i, held_out] += row_likelihood(codes[held_out], schema, smooth, alpha, PARTICLES)
+                    likely = theta_of(schema, smooth, first)
+                    likelihood[i, held_out] += row_likelihood(codes[held_out], schema, likely, alpha, PARTICLES)
                     thetas.append(theta - means)
                 stability[i] += _agreement(*thetas)
                 step(1)
@@ -264,10 +268,10 @@ def _halves_of_rows(
 
 
 def _fit(codes: Codes, schema: Schema, k: int, alpha0: float, seed: np.random.SeedSequence) -> tuple[Array, Array]:
-    """Theta and alpha by the moments, all variables from the anchors."""
+    """The moments' theta (soft levels, k) and alpha, all variables from the anchors."""
     with threads_for(codes.size * k):
         plan = make_plan(codes, schema, k, rng=np.random.default_rng(seed))
-        block = third_moments(codes, schema, [plan.anchors])[0]
+        block = anchor_moments(codes, plan)
         first = first_moments(codes, schema)
         found = estimate(codes, plan, first, block, alpha0, _settings(k), seed=seed, progress=Progress())
     return found.theta, found.concentration.alpha

@@ -10,8 +10,10 @@ from mixmem.errors import InputError
 from mixmem.schema import suggestion
 
 
-def read_config(path: Path, known: Iterable[str]) -> dict[str, str | bool]:
+def read_config(path: Path, known: Iterable[str]) -> dict[str, str | bool | list[str]]:
     """Options of the file by their long names, as one would type them; each must be one of `known`.
+
+    A list stands for an option given several times.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -27,10 +29,13 @@ def read_config(path: Path, known: Iterable[str]) -> dict[str, str | bool]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML ({error}); write lines such as: alpha0 = 0.5") from None
     known = sorted(known)
-    values: dict[str, str | bool] = {}
+    values: dict[str, str | bool | list[str]] = {}
     for key, value in document.items():
         if key not in known:
             raise InputError(f"{path}: there is no option {key!r}{suggestion(key, known)}")
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            values[key] = value
+            continue
         if not isinstance(value, (str, int, float, bool)):
             raise InputError(f"{path}: {key} holds {value!r}; expected one value, as one would type it after --{key}")
         # Texts, because that is what the line gives: numbers are then read and refused in one way.

@@ -1,4 +1,4 @@
-"""Table -> codes: every cell as the position of its level.
+"""Table -> codes: every cell as the position of its level, or of its value among the column's numbers.
 
 A level is known by its canonical text: the integer 1, the float 1.0 and the text "1" are all "1", and True is
 "True". A model learned from an array of integers therefore accepts the same values from a CSV file.
@@ -7,25 +7,32 @@ A level is known by its canonical text: the integer 1, the float 1.0 and the tex
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mixmem.errors import InputError
+from mixmem.kinds import KINDS, MAX_CODES
 from mixmem.levels import canonical_text, is_float, is_integer, type_of_texts
-from mixmem.read import Coded, Table, read_table
+from mixmem.measures import MOST_VALUES, Measured, measure
+from mixmem.read import Coded, Locus, Table, allele_pairs, pair_code, read_table
 from mixmem.schema import Schema, Variable, listing, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MIN_VARIABLES = 3
-"""Third moments need three distinct variables."""
+MIN_VARIABLES = 2
+"""A component shows in how variables go together."""
 
 IDENTIFIER_ROWS = 20
 """From this many rows on, a column whose values are all distinct is taken for an identifier."""
+
+MOST_INTEGERS = 12
+"""Whole numbers of more distinct values than this are no categories unless they are declared so: counts if they begin
+at 0 or 1 and a tenth of them is no larger than this, continuous otherwise."""
 
 NARROW = 1_024
 """Integer columns whose values span less than this are encoded together, through one lookup table."""
@@ -36,62 +43,205 @@ BLOCK_CELLS = 1 << 19
 EXACT = 2**53
 """Floats are exact integers below this."""
 
+IGNORED = "ignore"
+"""Declared of a column that takes no part."""
+
 
 @dataclass(frozen=True)
 class Encoded:
-    """A table as codes: ``codes`` (n, p), the ``schema`` they refer to, and ``row_ids`` (n,)."""
+    """A table as codes (n, p), with the ``schema`` they refer to, ``row_ids`` (n,) and the rows' ``weights`` (n,)."""
 
     codes: np.ndarray
-    """(n, p), C-contiguous, of `schema.codes_dtype`: cell (i, j) holds level codes[i, j] of variable j."""
+    """(n, p), C-contiguous, of `schema.codes_dtype`: cell (i, j) holds level, or value, codes[i, j] of variable j; a
+    missing cell has the code after the last."""
     schema: Schema
     row_ids: np.ndarray
     """(n,): the rows' ids, 0..n-1 where the data brought none."""
+    weights: np.ndarray | None = None
+    """(n,): how many rows each stands for; None for one each."""
+
+    def take(self, rows: Any) -> Encoded:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Encoded(np.ascontiguousarray(self.codes[rows]), self.schema, self.row_ids[rows], weights)
 
 
-def encode(data: Any, schema: Schema | None = None, *, row_id: str | None = None) -> Encoded:
+def encode(
+    data: Any,
+    schema: Schema | None = None,
+    *,
+    row_id: str | None = None,
+    kinds: Mapping[str, str] | None = None,
+    missing: Any = None,
+    weight: str | None = None,
+    weights: Any = None,
+    gather: bool | None = None,
+) -> Encoded:
     """Encode anything that `read_table` takes.
 
-    Without a schema the levels are learned: numbers in numeric order, texts in lexicographic order,
-    categorical dtypes in their own order (unused categories dropped). With a schema, columns are matched by
-    name (a bare array by position), further columns are ignored, and a level that the schema does not have is
-    refused.
+    Without a schema the variables are learned. Texts, truth values and whole numbers of at most 12 distinct values are
+    categories (numbers in numeric order, texts in lexicographic order, categorical dtypes in their own order, unused
+    categories dropped), other whole numbers are counts if they begin at 0 or 1 and are often small, all other numbers
+    continuous; ``kinds`` declares otherwise ({"age": "continuous", "note": "ignore"}). With a schema, columns are
+    matched by name (a bare array by position), further columns are ignored, and a level that the schema does not have
+    is refused.
+
+    NaN, None and texts such as NA are missing cells, and so are the values in ``missing``: a list for all columns, or
+    a dictionary from column to list. Loci of genotype files with one allele or nothing observed are left out.
+    ``weight`` names the column that says how many rows each row stands for, or ``weights`` (n,) are given; rows that
+    stand for none are left out. Of a column of numbers a thousand values are kept apart when a table is learned from
+    (``gather``); with a schema, all are.
     """
     table = read_table(data, row_id=row_id)
+    if weight is not None:
+        table, weights = _without_weights(table, weight)
+    elif weights is not None:
+        weights = check_weights(weights, table.n_rows)
+    if weights is not None and not weights.all():
+        table, weights = table.rows(weights > 0.0), weights[weights > 0.0]
+    if missing is not None:
+        table = _blanked(table, missing)
+    if schema is None:
+        declared = dict(kinds or {})
+        _check_declared(declared, table)
+        table = table.take([j for j, name in enumerate(table.names) if declared.get(name) != IGNORED])
+        if table.loci is not None:
+            seen = np.asarray(np.any(np.asarray(table.columns) >= 0, axis=0))
+            table = table.take([j for j, locus in enumerate(table.loci) if seen[j] and len(locus.alleles) > 1])
+    else:
+        declared = {variable.name: variable.kind for variable in schema.variables}
     _check_shape(table, schema)
     if schema is not None:
         table = _match_columns(table, schema)
-    columns = list(_group(table))
-    learned = Schema(tuple(_learn(columns, table))) if schema is None else schema
+    most = MOST_VALUES if (schema is None if gather is None else gather) else MAX_CODES
+    columns = list(_columns(table, _Asked(declared, schema, weights, most)))
+    variables = _variables(columns, table, schema)
+    learned = Schema(tuple(variables))
     codes = np.empty((table.n_rows, table.n_columns), dtype=learned.codes_dtype)
-    levels = [{level: code for code, level in enumerate(v.levels)} for v in learned.variables]
     for column in columns:
-        column.write(codes, levels, table)
+        column.write(codes, variables, table)
     row_ids = np.arange(table.n_rows) if table.row_ids is None else table.row_ids
-    return Encoded(codes, learned, row_ids)
+    return Encoded(codes, learned, row_ids, weights)
 
 
-def encode_as(X: Any, kinds: Mapping[str, str] | None) -> Encoded:
-    """Encode, with the declared kinds in the schema; names and kinds that do not exist are refused."""
-    table = X if isinstance(X, Encoded) else encode(X)
-    if not kinds:
-        return table
-    variables = list(table.schema.variables)
-    for name, kind in kinds.items():
-        j = int(table.schema.index([name])[0])
-        variables[j] = replace(variables[j], kind=kind)
-    return replace(table, schema=Schema(tuple(variables)))
+def encode_as(X: Any, kinds: Mapping[str, str] | None, missing: Any = None, weights: Any = None) -> Encoded:
+    """Encode what is not encoded yet, with the declared kinds."""
+    if not isinstance(X, Encoded):
+        return encode(X, kinds=kinds, missing=missing, weights=weights)
+    if weights is not None:
+        found = check_weights(weights, len(X.codes))
+        X = replace(X, weights=found).take(found > 0.0)
+    for name, kind in (kinds or {}).items():
+        if kind == IGNORED and name not in X.schema.names:
+            continue  # left out already
+        if X.schema.variables[int(X.schema.index([name])[0])].kind != kind:
+            raise InputError(
+                f"variables declares {name!r} {kind!r}, but the table is encoded already; give kinds to encode"
+            )
+    return X
+
+
+def numbers_of(table: Table, variable: Variable, position: int) -> np.ndarray:
+    """A table's column of numbers (n,) as read, NaN where missing; matched by name, in a bare array by position."""
+    at = position if table.positional else table.names.index(variable.name)
+    return _as_numbers(_column(table, at), at, table)
 
 
 def decode(codes: np.ndarray, schema: Schema) -> pd.DataFrame:
-    """The inverse of `encode`: a data frame with the values of the levels."""
+    """The inverse of `encode`: a data frame with the values of the cells, None or NaN where missing."""
     import pandas as pd
 
-    # Texts as objects: numpy's own text type loses trailing NULs.
-    values = [np.array(v.values(), object if v.value_type == "str" else None) for v in schema.variables]
-    return pd.DataFrame({name: values[j][codes[:, j]] for j, name in enumerate(schema.names)})
+    columns = {}
+    for j, variable in enumerate(schema.variables):
+        held = variable.of_codes()
+        number = variable.is_number or variable.value_type != "str" or variable.kind == "dosage"
+        if not variable.missing:
+            held.pop()
+        # Texts as objects: numpy's own text type loses trailing NULs.
+        values = np.array(held, None if number and not variable.missing else object)
+        if (
+            number
+            and variable.missing
+            and variable.value_type != "bool"
+            and all(isinstance(value, (int, float)) or value is None for value in held)
+        ):
+            values = np.array([np.nan if value is None else value for value in held], dtype=float)
+        columns[variable.name] = values[codes[:, j]]
+    return pd.DataFrame(columns)
 
 
 # --- What is asked of the table as a whole
+
+
+def _check_declared(declared: Mapping[str, str], table: Table) -> None:
+    for name, kind in declared.items():
+        if name not in table.names:
+            raise InputError(f"there is no variable {name!r}{suggestion(name, table.names)}")
+        if kind not in KINDS and kind != IGNORED:
+            raise InputError(f"variable {name!r} is declared {kind!r}; expected one of {', '.join(KINDS)}, {IGNORED}")
+        if table.loci is not None and kind not in ("dosage", IGNORED):
+            raise InputError(
+                f"variable {name!r} is declared {kind!r}, but variants of a genotype file are of kind dosage; expected "
+                f"{IGNORED} or nothing"
+            )
+
+
+def _without_weights(table: Table, name: str) -> tuple[Table, np.ndarray]:
+    """The table without its column of weights, and the weights (n,)."""
+    if name not in table.names:
+        raise InputError(f"there is no column {name!r} to take weights from{suggestion(name, table.names)}")
+    position = table.names.index(name)
+    weights = check_weights(_as_numbers(_column(table, position), position, table), table.n_rows, f"column {name!r}")
+    return table.take([j for j in range(table.n_columns) if j != position]), weights
+
+
+def check_weights(weights: Any, n_rows: int, where: str = "sample_weight") -> np.ndarray:
+    """Weights (n,) as positive floats."""
+    try:
+        found = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{where} must be numbers, one a row ({error})") from error
+    if found.shape != (n_rows,):
+        raise InputError(f"{where} has shape {found.shape}; expected ({n_rows},), a weight for every row")
+    if not found.any():
+        raise InputError(f"{where}: every weight is zero; expected some rows to count")
+    if not np.isfinite(found).all() or (found < 0.0).any():
+        bad = int(np.argmax(~(np.isfinite(found) & (found >= 0.0))))
+        raise InputError(f"{where}, row {bad + 1} holds {found[bad]}; expected weights of at least 0")
+    return found
+
+
+def _blanked(table: Table, missing: Any) -> Table:
+    """The table with the given values made missing."""
+    if table.loci is not None:
+        raise InputError("genotype files say themselves which cells are missing; expected missing=None")
+    if not isinstance(missing, Mapping):
+        missing = dict.fromkeys(table.names, missing)
+    columns: list[np.ndarray | Coded] = [_column(table, j) for j in range(table.n_columns)]
+    for name, given in missing.items():
+        if name not in table.names:
+            raise InputError(f"missing names a column {name!r} that is not there{suggestion(name, table.names)}")
+        listed = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+        texts = {form for value in listed for form in (canonical_text(value, "str"), _as_typed(value))}
+        j = table.names.index(name)
+        columns[j] = _blanked_column(columns[j], texts)
+    return replace(table, columns=tuple(columns))
+
+
+def _as_typed(value: Any) -> str:
+    """The canonical text of what a text stands for."""
+    return canonical_text(value, type_of_texts([value])) if isinstance(value, str) else canonical_text(value, "str")
+
+
+def _blanked_column(column: np.ndarray | Coded, texts: set[str]) -> np.ndarray | Coded:
+    if isinstance(column, Coded):
+        typed = [canonical_text(v, "str") in texts or (column.untyped and _as_typed(v) in texts) for v in column.values]
+        gone = np.append(np.array(typed, dtype=bool), False)
+        return replace(column, codes=np.where(gone[column.codes], -1, column.codes))
+    present = [value for value in np.unique(column).tolist() if canonical_text(value, "str") in texts]
+    if not present:
+        return column
+    return np.where(np.isin(column, present), np.nan, column.astype(np.float64))
 
 
 def _check_shape(table: Table, schema: Schema | None) -> None:
@@ -106,7 +256,7 @@ def _check_shape(table: Table, schema: Schema | None) -> None:
         raise InputError(
             f"Found array with {table.n_columns} feature(s) (shape={shape}) while a minimum of "
             f"{MIN_VARIABLES} is "
-            "required: memberships show in how three variables go together; " + _separator_hint(table)
+            "required: memberships show in how variables go together; " + _separator_hint(table)
         )
     if table.n_rows < 2:
         raise InputError(
@@ -131,7 +281,9 @@ def _match_columns(table: Table, schema: Schema) -> Table:
                 "as input: "
                 f"give the columns {listing(schema.names)}, in this order"
             )
-        return Table(schema.names, table.columns, table.n_rows, table.row_ids)
+        return replace(table, names=schema.names, positional=False)
+    if table.loci is not None:
+        return _match_loci(table, table.loci, schema)
     positions = {name: position for position, name in enumerate(table.names)}
     missing = [name for name in schema.names if name not in positions]
     if missing:
@@ -143,150 +295,282 @@ def _match_columns(table: Table, schema: Schema) -> Table:
     return table.take([positions[name] for name in schema.names])
 
 
-def _learn(columns: list[_Numbers | _Texts], table: Table) -> list[Variable]:
-    variables: dict[int, Variable] = {}
+def _match_loci(table: Table, loci: tuple[Locus, ...], schema: Schema) -> Table:
+    """Genotypes at the model's loci, found by name, in its coding: alleles are matched by their names too.
+
+    A locus that the table lacks is missing in every row, and so is a genotype with an allele the model does not know.
+    """
+    found = {name: position for position, name in enumerate(table.names)}
+    if not any(name in found for name in schema.names):
+        raise InputError(
+            f"the data have none of the model's {schema.n_variables} variants; it knows {listing(schema.names, 3)}, "
+            f"the data {listing(table.names, 3)}: give variants the same ids"
+        )
+    columns = np.full((table.n_rows, schema.n_variables), -1, dtype=np.int16)
+    for j, variable in enumerate(schema.variables):
+        if variable.kind != "dosage":
+            raise InputError(f"variable {variable.name!r} of the model is {variable.kind}, but the data are genotypes")
+        if variable.name in found:
+            position = found[variable.name]
+            alleles = {allele: at for at, allele in enumerate(variable.levels)}
+            places = np.array([alleles.get(allele, -1) for allele in loci[position].alleles])
+            pairs = places[allele_pairs(len(places))]
+            codes = np.append(pair_code(pairs[:, 0], pairs[:, 1]), -1)  # code -1 finds the missing one
+            columns[:, j] = codes[table.columns[:, position]]  # type: ignore[call-overload]
+    return replace(table, names=schema.names, columns=columns, loci=tuple(Locus(v.levels) for v in schema.variables))
+
+
+def _column(table: Table, position: int) -> np.ndarray | Coded:
+    return table.columns[:, position] if isinstance(table.columns, np.ndarray) else table.columns[position]
+
+
+def _variables(columns: list[_Columns], table: Table, schema: Schema | None) -> list[Variable]:
+    """The variables in the order of the table; those of a schema with what belongs to this table."""
+    found: dict[int, Variable] = {}
     for column in columns:
-        for position, levels, value_type in column.levels():
-            variables[position] = Variable(table.names[position], levels, value_type)
-    for position in range(table.n_columns):
-        name, n_levels = table.names[position], len(variables[position].levels)
-        if n_levels == 1:
-            raise InputError(
-                f"column {name!r} is constant: all {table.n_rows} rows hold "
-                f"{variables[position].levels[0]!r}, but "
-                "expected at least two levels; drop the column"
-            )
-        if n_levels == table.n_rows and table.n_rows >= IDENTIFIER_ROWS:
-            raise InputError(
-                f"column {name!r} has a different value in each of its {table.n_rows} rows, as an "
-                "identifier has; "
-                f"expected categories: drop it, or make it the rows' name (frame.set_index({name!r}), on the command "
-                "line --id)"
-            )
-    return [variables[position] for position in range(table.n_columns)]
+        for position, variable in column.variables(table, schema):
+            found[position] = variable
+    return [found[position] for position in range(table.n_columns)]
 
 
-def _group(table: Table) -> Iterator[_Numbers | _Texts]:
-    """The columns in the groups encoded together: numbers of one dtype, and each other column alone."""
+# --- Kinds
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Kinds declared by column, the schema to keep to, if there is one, the rows' weights."""
+
+    declared: Mapping[str, str]
+    schema: Schema | None
+    weights: np.ndarray | None
+    most_values: int
+    """Of a column of numbers so many values are kept apart."""
+
+
+def _columns(table: Table, asked: _Asked) -> Iterator[_Columns]:
+    """The columns in the groups encoded together: genotypes, integers that are levels, and each other column alone."""
     if isinstance(table.columns, np.ndarray):
-        yield from _numbers(np.arange(table.n_columns), table.columns, table)
+        if table.loci is not None:
+            yield _Loci(table.columns, table.loci)
+            return
+        yield from _numbers(np.arange(table.n_columns), table.columns, table, asked)
         return
     by_dtype: dict[np.dtype, list[int]] = {}
     for position, column in enumerate(table.columns):
         if isinstance(column, Coded):
-            yield _Texts.of(position, column, table)
+            yield _of_values(position, column, table, asked)
         else:
             by_dtype.setdefault(column.dtype, []).append(position)
     for positions in by_dtype.values():
         # Columns are laid side by side as rows, which copies each at once, and seen transposed.
         matrix = np.stack([table.columns[j] for j in positions]).T  # type: ignore[misc]
-        yield from _numbers(np.array(positions), matrix, table)
+        yield from _numbers(np.array(positions), matrix, table, asked)
 
 
-def _numbers(positions: np.ndarray, matrix: np.ndarray, table: Table) -> Iterator[_Numbers | _Texts]:
+def _numbers(positions: np.ndarray, matrix: np.ndarray, table: Table, asked: _Asked) -> Iterator[_Columns]:
+    """Columns of numbers of one dtype: levels together where their values are near each other, the others alone."""
     low, high = matrix.min(axis=0), matrix.max(axis=0)
+    gaps = np.isnan(low) if matrix.dtype.kind == "f" else np.zeros(len(low), dtype=bool)
+    for j in np.flatnonzero(gaps).tolist():
+        present = matrix[~np.isnan(matrix[:, j]), j]
+        if not len(present) and asked.schema is None:
+            raise _empty(table.names[positions[j]], table)
+        low[j], high[j] = (present.min(), present.max()) if len(present) else (0, 0)  # new rows may know nothing
     if matrix.dtype.kind == "f":
-        _check_floats(matrix, low, high, [table.names[j] for j in positions], table)
-    # In Python's integers: the span of 64-bit numbers needs 65 bits.
-    bounds = [(int(a), int(b)) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+        _refuse_infinite(matrix, low, high, positions, table)
+    whole = _whole(matrix)
     limit = EXACT if matrix.dtype.kind == "f" else 2**64
-    narrow = np.array([b - a < NARROW and max(-a, b) < limit for a, b in bounds], dtype=bool)
-    for column in np.flatnonzero(~narrow):
-        values, codes = np.unique(matrix[:, column], return_inverse=True)
-        yield _Texts.of(int(positions[column]), Coded(tuple(values.tolist()), codes), table)
-    if narrow.all():
-        yield _Numbers.of(positions, matrix, bounds)
-    elif narrow.any():
-        kept = np.flatnonzero(narrow)
-        yield _Numbers.of(positions[kept], matrix[:, kept], [bounds[j] for j in kept])
+    together = []
+    for j, position in enumerate(positions.tolist()):
+        # In Python's integers: the span of 64-bit numbers needs 65 bits.
+        near = bool(whole[j]) and int(high[j]) - int(low[j]) < NARROW and max(-int(low[j]), int(high[j])) < limit
+        kind = asked.declared.get(table.names[position])
+        if kind is None:
+            kind = _kind_of(matrix[:, j], low[j], high[j], bool(whole[j]))
+        if KINDS[kind].number or kind == "dosage":
+            yield _Measures(position, matrix[:, j].astype(np.float64), kind, bool(whole[j]), asked)
+        elif near:
+            together.append(j)
+        else:
+            present = ~np.isnan(matrix[:, j]) if gaps[j] else np.ones(len(matrix), dtype=bool)
+            values, inverse = np.unique(matrix[present, j], return_inverse=True)
+            codes = np.full(len(matrix), -1, dtype=np.int64)
+            codes[present] = inverse
+            yield _Texts.of(position, Coded(tuple(values.tolist()), codes), table, kind, asked.schema)
+    if together:
+        bounds = [(int(low[j]) - bool(gaps[j]), int(high[j])) for j in together]
+        part = matrix if len(together) == matrix.shape[1] else matrix[:, together]
+        kinds = [asked.declared.get(table.names[j], "categorical") for j in positions[together]]
+        yield _Integers.of(positions[together], part, bounds, gaps[together], kinds)
 
 
-def _check_floats(matrix: np.ndarray, low: np.ndarray, high: np.ndarray, names: list[str], table: Table) -> None:
-    infinite = np.flatnonzero(np.isinf(low) | np.isinf(high))
-    missing = np.flatnonzero(np.isnan(low))  # NaN passes through min
-    if missing.size:
-        column = missing[0]
-        raise _missing(names[column], np.isnan(matrix[:, column]), table, further=missing.size - 1)
-    if infinite.size:
-        column = infinite[0]
-        row = int(np.argmax(np.isinf(matrix[:, column])))
-        raise InputError(
-            f"column {names[column]!r}, {_row(table, row)} holds {matrix[row, column]} (inf); expected "
-            "categories: "
-            "drop the row or give it a level of its own"
-        )
+def _kind_of(column: np.ndarray, low: Any, high: Any, whole: bool) -> str:
+    """The kind of a column of numbers that was not declared."""
+    if column.dtype.kind == "b" or (whole and int(high) - int(low) < MOST_INTEGERS):
+        return "categorical"
+    if not whole:
+        return "continuous"
+    present = column[~np.isnan(column)] if column.dtype.kind == "f" else column
+    if len(np.unique(present)) <= MOST_INTEGERS:
+        return "categorical"
+    return "count" if low in (0, 1) and np.quantile(present, 0.1) <= MOST_INTEGERS else "continuous"
+
+
+def _whole(matrix: np.ndarray) -> np.ndarray:
+    """Whether all numbers of a column are whole (p,); missing ones may be."""
+    if matrix.dtype.kind != "f":
+        return np.ones(matrix.shape[1], dtype=bool)
+    whole = np.ones(matrix.shape[1], dtype=bool)
     for rows in _row_blocks(matrix):
-        broken = matrix[rows] != np.rint(matrix[rows])
-        if broken.any():
-            column = int(np.argmax(broken.any(axis=0)))
-            row = rows.start + int(np.argmax(broken[:, column]))
-            raise _continuous(names[column], matrix[row, column], row, table)
+        block = matrix[rows]
+        whole &= ((block == np.rint(block)) | np.isnan(block)).all(axis=0)
+    return whole
+
+
+def _refuse_infinite(
+    matrix: np.ndarray, low: np.ndarray, high: np.ndarray, positions: np.ndarray, table: Table
+) -> None:
+    infinite = np.flatnonzero(np.isinf(low) | np.isinf(high))
+    if infinite.size:
+        row = int(np.argmax(np.isinf(matrix[:, infinite[0]])))
+        raise _infinite(table.names[positions[infinite[0]]], matrix[row, infinite[0]], row, table)
+
+
+def _of_values(position: int, column: Coded, table: Table, asked: _Asked) -> _Columns:
+    """A column by its distinct values: numbers, where they stand for numbers and are not declared categories."""
+    texts = _Texts.of(position, column, table, asked.declared.get(table.names[position], "categorical"), asked.schema)
+    kind = asked.declared.get(table.names[position])
+    number = texts.value_type in ("int", "float") and not column.ordered
+    if kind is None and not number:
+        return texts
+    if kind is not None and not KINDS[kind].number and kind != "dosage":
+        return texts
+    numbers = _as_numbers(column, position, table)
+    whole = bool(_whole(numbers[:, None])[0])
+    if kind is None:
+        kind = _kind_of(numbers, np.nanmin(numbers), np.nanmax(numbers), whole)
+        if not KINDS[kind].number:
+            return texts
+    return _Measures(position, numbers, kind, whole, asked)
+
+
+def _as_numbers(column: np.ndarray | Coded, position: int, table: Table) -> np.ndarray:
+    """A column as floats (n,), NaN where missing; a text that is no number is refused."""
+    if isinstance(column, np.ndarray):
+        return column.astype(np.float64)
+    values = np.full(len(column.values) + 1, np.nan)
+    for at, value in enumerate(column.values):
+        try:
+            values[at] = float(value)
+            finite = math.isfinite(values[at])
+        except (TypeError, ValueError):
+            finite = False
+        if not finite and (column.codes == at).any():
+            row, name = int(np.argmax(column.codes == at)), table.names[position]
+            if isinstance(values[at], float) and math.isinf(values[at]):
+                raise _infinite(name, value, row, table)
+            raise InputError(
+                f"column {name!r}, {_row(table, row)} holds {value!r}; expected a number: declare the column "
+                "categorical, or the text missing"
+            )
+    return values[column.codes]
 
 
 # --- Columns of integers (and of floats and truth values that are integers), all at once
 
 
 @dataclass(frozen=True)
-class _Numbers:
-    """Number v of column j has its slot at v + shift[j]; the slots of all columns lie side by side."""
+class _Integers:
+    """Number v of column j has its slot at v + shift[j]; the slots of all columns lie side by side.
+
+    A column with missing cells has one more slot for them, before its smallest number.
+    """
 
     positions: np.ndarray
     matrix: np.ndarray
+    lows: np.ndarray
+    gaps: np.ndarray
+    kinds: list[str]
     shift: np.ndarray
     present: np.ndarray
     slot_column: np.ndarray
-    """The column, within the group, of every present slot."""
+    """The column, within the group, of every present slot of a number."""
+    slots: np.ndarray
+    """Those slots."""
     slot_texts: list[str]
 
     @classmethod
-    def of(cls, positions: np.ndarray, matrix: np.ndarray, bounds: list[tuple[int, int]]) -> _Numbers:
+    def of(
+        cls,
+        positions: np.ndarray,
+        matrix: np.ndarray,
+        bounds: list[tuple[int, int]],
+        gaps: np.ndarray,
+        kinds: list[str],
+    ) -> _Integers:
         starts = np.concatenate([[0], np.cumsum([b - a + 1 for a, b in bounds])])
         # Unsigned numbers beyond int64 wrap around, here and in _slots alike, and so cancel.
-        shift = starts[:-1] - np.array([(a + 2**63) % 2**64 - 2**63 for a, _ in bounds], dtype=np.int64)
+        lows = np.array([(a + 2**63) % 2**64 - 2**63 for a, _ in bounds], dtype=np.int64)
+        shift = starts[:-1] - lows
         present = np.zeros(starts[-1], dtype=bool)
         for rows in _row_blocks(matrix):
-            present[_slots(matrix[rows], shift)] = True
-        slots = np.flatnonzero(present)
+            present[_slots(matrix[rows], shift, lows if gaps.any() else None)] = True
+        levels = present.copy()
+        levels[starts[:-1][gaps]] = False
+        slots = np.flatnonzero(levels)
         slot_column = np.searchsorted(starts, slots, side="right") - 1
-        lows = [a for a, _ in bounds]
+        firsts = [a for a, _ in bounds]
         numbers = [
-            lows[j] + offset
+            firsts[j] + offset
             for j, offset in zip(slot_column.tolist(), (slots - starts[slot_column]).tolist(), strict=True)
         ]
         boolean = matrix.dtype.kind == "b"
         texts = [str(bool(number) if boolean else number) for number in numbers]
-        return cls(positions, matrix, shift, present, slot_column, texts)
+        return cls(positions, matrix, lows, gaps, kinds, shift, present, slot_column, slots, texts)
 
-    def levels(self) -> Iterator[tuple[int, tuple[str, ...], str]]:
+    def variables(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, Variable]]:
         value_type = {"b": "bool", "f": "float"}.get(self.matrix.dtype.kind, "int")
         ends = np.searchsorted(self.slot_column, np.arange(len(self.positions)), side="right").tolist()
         begin = 0
-        for position, end in zip(self.positions.tolist(), ends, strict=True):
-            yield position, tuple(self.slot_texts[begin:end]), value_type
+        for position, end, gap, kind in zip(self.positions.tolist(), ends, self.gaps, self.kinds, strict=True):
+            if schema is None:
+                levels = tuple(self.slot_texts[begin:end])
+                _refuse_useless(table.names[position], levels, table)
+                column = Variable(table.names[position], levels, value_type, kind, missing=bool(gap))
+            else:
+                column = replace(schema.variables[position], missing=bool(gap))
+            yield position, column
             begin = end
 
-    def write(self, codes: np.ndarray, levels: list[dict[str, int]], table: Table) -> None:
+    def write(self, codes: np.ndarray, variables: list[Variable], table: Table) -> None:
+        known = {j: _codes_of(variables[j]) for j in self.positions.tolist()}
         positions = self.positions[self.slot_column].tolist()
-        found = [levels[j].get(text, -1) for j, text in zip(positions, self.slot_texts, strict=True)]
+        found = [known[j].get(text, -1) for j, text in zip(positions, self.slot_texts, strict=True)]
         if -1 in found:
             unknown = found.index(-1)
-            slot, column = int(np.flatnonzero(self.present)[unknown]), self.slot_column[unknown]
-            cells = _slots(self.matrix[:, [column]], self.shift[[column]])[:, 0]
+            slot, column = int(self.slots[unknown]), self.slot_column[unknown]
+            cells = _slots(self.matrix[:, [column]], self.shift[[column]], self.lows[[column]])[:, 0]
             row = int(np.argmax(cells == slot))
-            raise _unknown_level(positions[unknown], self.slot_texts[unknown], row, levels, table)
+            raise _unknown_level(variables[positions[unknown]], self.slot_texts[unknown], row, table)
         lookup = np.zeros(len(self.present), dtype=codes.dtype)
-        lookup[self.present] = found
+        lookup[self.slots] = found
+        gaps = np.flatnonzero(self.gaps)
+        lookup[self.shift[gaps] + self.lows[gaps]] = [len(variables[j].levels) for j in self.positions[gaps]]
         whole = len(self.positions) == codes.shape[1]
         for rows in _row_blocks(self.matrix):
-            slots = _slots(self.matrix[rows], self.shift)
+            slots = _slots(self.matrix[rows], self.shift, self.lows if self.gaps.any() else None)
             if whole:
                 np.take(lookup, slots, out=codes[rows], mode="clip")
             else:
                 codes[rows, self.positions] = lookup[slots]
 
 
-def _slots(block: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    if block.dtype.kind == "f" or block.dtype == np.uint64:
+def _slots(block: np.ndarray, shift: np.ndarray, lows: np.ndarray | None) -> np.ndarray:
+    """Slots of a block of cells; missing ones have that of ``lows``, if there are any."""
+    if block.dtype.kind == "f":
+        block = block if lows is None else np.where(np.isnan(block), lows, block)
+        block = block.astype(np.int64)
+    elif block.dtype == np.uint64:
         block = block.astype(np.int64)
     return np.add(block, shift, order="C")
 
@@ -296,6 +580,96 @@ def _row_blocks(matrix: np.ndarray) -> Iterator[slice]:
     step = max(16, BLOCK_CELLS // max(p, 1))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
+
+
+# --- Numbers and genotypes
+
+
+@dataclass(frozen=True)
+class _Measures:
+    """A column of counts, continuous numbers or numbers of copies; NaN where missing."""
+
+    position: int
+    numbers: np.ndarray
+    kind: str
+    whole: bool
+    asked: _Asked
+
+    @cached_property
+    def measured(self) -> Measured:
+        """The numbers by their values."""
+        return measure(self.numbers, self.asked.weights, self.asked.most_values)
+
+    def variables(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, Variable]]:
+        name = table.names[self.position]
+        present = self.numbers[~np.isnan(self.numbers)]
+        if not len(present) and schema is None:
+            raise _empty(name, table)
+        if self.kind in ("count", "dosage"):
+            self._refuse_fractions(name, present, table)
+        missing = len(present) < len(self.numbers)
+        if self.kind == "dosage":
+            yield self.position, self._genotype(name, present, missing, table, schema)
+            return
+        found = self.measured
+        if schema is None:
+            if len(found.values) == 1:
+                raise _constant(name, repr(found.values[0]), table)
+            if self.whole and len(found.values) >= IDENTIFIER_ROWS and (np.diff(self.numbers) > 0.0).all():
+                raise _identifier(name, table)
+            column = Variable(name, value_type="int" if self.whole else "float", kind=self.kind)
+        else:
+            column = schema.variables[self.position]
+        yield self.position, replace(column, values=found.values, knots=found.knots, missing=missing)
+
+    def _refuse_fractions(self, name: str, present: np.ndarray, table: Table) -> None:
+        bad = np.isnan(self.numbers) | ((self.numbers >= 0.0) & (self.numbers == np.rint(self.numbers)))
+        if not bad.all():
+            row = int(np.argmax(~bad))
+            raise InputError(
+                f"column {name!r}, {_row(table, row)} holds {self.numbers[row]:g}, but the column is a {self.kind}; "
+                f"expected {KINDS[self.kind].words}: declare it continuous, or the value missing"
+            )
+
+    def _genotype(self, name: str, present: np.ndarray, missing: bool, table: Table, schema: Schema | None) -> Variable:
+        most = int(present.max(initial=0.0))
+        if schema is not None:
+            column = schema.variables[self.position]
+            if most > column.ploidy:
+                row = int(np.nanargmax(self.numbers))
+                raise InputError(
+                    f"column {name!r}, {_row(table, row)} holds {most}; expected at most {column.ploidy} copies"
+                )
+            return replace(column, missing=missing)
+        if len(np.unique(present)) == 1:
+            raise _constant(name, repr(most), table)
+        return Variable(name, ("0", "1"), "int", "dosage", max(2, most), missing=missing)
+
+    def write(self, codes: np.ndarray, variables: list[Variable], table: Table) -> None:
+        variable = variables[self.position]
+        gap = np.isnan(self.numbers)
+        if self.kind == "dosage":
+            codes[:, self.position] = np.where(gap, variable.ploidy + 1, self.numbers)
+        else:
+            codes[:, self.position] = self.measured.codes
+
+
+@dataclass(frozen=True)
+class _Loci:
+    """A table of genotypes (n, p), as readers of genotype files give it."""
+
+    genotypes: np.ndarray
+    loci: tuple[Locus, ...]
+
+    def variables(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, Variable]]:
+        gaps = np.asarray((self.genotypes < 0).any(axis=0))
+        for j, (name, locus) in enumerate(zip(table.names, self.loci, strict=True)):
+            column = Variable(name, locus.alleles, kind="dosage") if schema is None else schema.variables[j]
+            yield j, replace(column, missing=bool(gaps[j]))
+
+    def write(self, codes: np.ndarray, variables: list[Variable], table: Table) -> None:
+        most = np.array([KINDS["dosage"].n_codes(variable) for variable in variables])
+        np.copyto(codes, np.where(self.genotypes < 0, most, self.genotypes), casting="unsafe")
 
 
 # --- Every other column, by its distinct values
@@ -309,19 +683,14 @@ class _Texts:
     column: Coded
     used: list[int]
     """The values that occur: a categorical dtype may list more."""
+    kind: str
 
     @classmethod
-    def of(cls, position: int, column: Coded, table: Table) -> _Texts:
-        absent = column.codes < 0
-        if absent.any():
-            further = sum(
-                isinstance(other, Coded) and bool((other.codes < 0).any()) for other in table.columns[position + 1 :]
-            )
-            raise _missing(table.names[position], absent, table, further)
-        counts = np.bincount(column.codes, minlength=len(column.values))
-        self = cls(position, column, np.flatnonzero(counts).tolist())
-        self._check(table)
-        return self
+    def of(cls, position: int, column: Coded, table: Table, kind: str, schema: Schema | None) -> _Texts:
+        counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values))
+        if not counts.any() and schema is None:
+            raise _empty(table.names[position], table)
+        return cls(position, column, np.flatnonzero(counts).tolist(), kind)
 
     @property
     def values(self) -> list[Any]:
@@ -338,35 +707,30 @@ class _Texts:
             return "int"
         return "float" if all(is_integer(v) or is_float(v) for v in values) else "str"
 
-    def _check(self, table: Table) -> None:
-        if self.column.ordered or self.value_type != "float":
-            return  # declared categories may be any numbers
-        for used, value in zip(self.used, self.values, strict=True):
-            if not float(value).is_integer():
-                row, name = int(np.argmax(self.column.codes == used)), table.names[self.position]
-                if math.isinf(float(value)):
-                    raise InputError(
-                        f"column {name!r}, {_row(table, row)} holds {value} (inf); expected categories: "
-                        "drop the row or give it a level of its own"
-                    )
-                raise _continuous(name, value, row, table)
-
-    def levels(self) -> Iterator[tuple[int, tuple[str, ...], str]]:
-        value_type = self.value_type
+    def variables(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, Variable]]:
+        missing = bool((self.column.codes < 0).any())
+        if schema is not None:
+            yield self.position, replace(schema.variables[self.position], missing=missing)
+            return
+        value_type, name = self.value_type, table.names[self.position]
+        if value_type == "float" and (bad := [v for v in self.values if math.isinf(float(v))]):
+            row = int(np.argmax(self.column.codes == self.column.values.index(bad[0])))
+            raise _infinite(name, bad[0], row, table)
         texts = dict.fromkeys(canonical_text(v, value_type) for v in self.values)
         if not self.column.ordered:
-            number = value_type in ("int", "float")  # integers both: other floats were refused
-            texts = dict.fromkeys(sorted(texts, key=int if number else None))
-        yield self.position, tuple(texts), value_type
+            texts = dict.fromkeys(sorted(texts, key={"int": int, "float": float}.get(value_type)))
+        _refuse_useless(name, tuple(texts), table)
+        yield self.position, Variable(name, tuple(texts), value_type, self.kind, missing=missing)
 
-    def write(self, codes: np.ndarray, levels: list[dict[str, int]], table: Table) -> None:
-        known = levels[self.position]
-        lookup = np.zeros(len(self.column.values), dtype=codes.dtype)
+    def write(self, codes: np.ndarray, variables: list[Variable], table: Table) -> None:
+        variable = variables[self.position]
+        known = _codes_of(variable)
+        lookup = np.zeros(len(self.column.values) + 1, dtype=codes.dtype)
+        lookup[-1] = len(variable.levels)  # code -1 finds it
         for used, value in zip(self.used, self.values, strict=True):
             code = next((known[form] for form in self._forms(value) if form in known), None)
             if code is None:
-                row = int(np.argmax(self.column.codes == used))
-                raise _unknown_level(self.position, str(value), row, levels, table)
+                raise _unknown_level(variable, str(value), int(np.argmax(self.column.codes == used)), table)
             lookup[used] = code
         codes[:, self.position] = lookup[self.column.codes]
 
@@ -381,6 +745,13 @@ class _Texts:
                 yield canonical_text(value, value_type)
 
 
+_Columns = _Integers | _Measures | _Loci | _Texts
+
+
+def _codes_of(variable: Variable) -> dict[str, int]:
+    return {level: code for code, level in enumerate(variable.levels)}
+
+
 # --- Refusals that more than one kind of column needs
 
 
@@ -391,27 +762,44 @@ def _row(table: Table, row: int) -> str:
     return f"row {row + 1} (id {row_id.item() if isinstance(row_id, np.generic) else row_id!r})"
 
 
-def _missing(name: str, absent: np.ndarray, table: Table, further: int = 0) -> InputError:
-    also = f" ({further} further column(s) too)" if further else ""
+def _refuse_useless(name: str, levels: tuple[str, ...], table: Table) -> None:
+    if len(levels) == 1:
+        raise _constant(name, repr(levels[0]), table)
+    if len(levels) == table.n_rows and table.n_rows >= IDENTIFIER_ROWS:
+        raise _identifier(name, table)
+
+
+def _constant(name: str, level: str, table: Table) -> InputError:
     return InputError(
-        f"column {name!r} has {int(absent.sum())} missing cell(s) (NaN, or a text like NA), the first in "
-        f"{_row(table, int(np.argmax(absent)))}{also}; missing cells are not handled yet: drop these rows "
-        "or give the "
-        "cells a level of their own"
+        f"column {name!r} is constant: it holds {level} wherever it is not missing, but expected at least two values; "
+        "drop the column"
     )
 
 
-def _continuous(name: str, value: Any, row: int, table: Table) -> InputError:
+def _identifier(name: str, table: Table) -> InputError:
     return InputError(
-        f"column {name!r}, {_row(table, row)} holds {value}, a continuous number; expected categories: bin "
-        "the column, "
-        "or convert it to text if its numbers are labels"
+        f"column {name!r} has a different value in each of its {table.n_rows} rows, as an identifier has; expected "
+        f"categories or measurements: drop it, or make it the rows' name (frame.set_index({name!r}), on the command "
+        "line --id)"
     )
 
 
-def _unknown_level(position: int, text: str, row: int, levels: list[dict[str, int]], table: Table) -> InputError:
+def _empty(name: str, table: Table) -> InputError:
     return InputError(
-        f"column {table.names[position]!r}, {_row(table, row)} holds {text!r}, a level the model does not "
-        "know; "
-        f"expected one of {listing(levels[position])}: recode or drop the row, or fit again with such rows"
+        f"column {name!r} has nothing in it: all {table.n_rows} cells are missing, but expected some values; drop the "
+        "column"
+    )
+
+
+def _infinite(name: str, value: Any, row: int, table: Table) -> InputError:
+    return InputError(
+        f"column {name!r}, {_row(table, row)} holds {value} (inf); expected numbers that are finite: drop the row, or "
+        "declare the value missing"
+    )
+
+
+def _unknown_level(variable: Variable, text: str, row: int, table: Table) -> InputError:
+    return InputError(
+        f"column {variable.name!r}, {_row(table, row)} holds {text!r}, a level the model does not know; expected one "
+        f"of {listing(variable.levels)}: recode the cell or make it missing, or fit again with such rows"
     )

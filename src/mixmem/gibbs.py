@@ -18,16 +18,19 @@ have less noise than averages of draws. Chains differ by their seed only and are
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
+from mixmem.evidence import Evidence
 from mixmem.kernels import in_threads
 from mixmem.kernels.gibbs import assign_cells, rows_above
+from mixmem.kernels.special import log_gamma
 from mixmem.moments import Array
+from mixmem.noise import Noise, clean_theta
 from mixmem.progress import Progress
 from mixmem.schema import Schema
 from mixmem.scores import align_components
@@ -104,7 +107,10 @@ def sample_posterior(
 ) -> Posterior:
     """Run chains from theta (rows, k) and alpha (k,) until the posterior mean is known well enough."""
     streams = np.random.SeedSequence([*seed.generate_state(4), 4]).spawn(CHAINS)
-    chains = [Chain(codes, schema, theta, alpha, unknowns, stream) for stream in streams]
+    evidence = Evidence(codes, schema)
+    if not Noise(schema).n_free:
+        unknowns = replace(unknowns, contamination=False)  # noise is uniform over levels, of which there are none
+    chains = [Chain(evidence, theta, alpha, unknowns, stream) for stream in streams]
     with progress.stage("gibbs", (WARM_BATCHES + most_batches) * BATCH) as step:
         for _ in range(WARM_BATCHES):
             in_threads(lambda c: chains[c].run(BATCH, keep=False), CHAINS)
@@ -135,30 +141,28 @@ class Chain:
 
     def __init__(
         self,
-        codes: NDArray[np.unsignedinteger],
-        schema: Schema,
+        evidence: Evidence,
         theta: Array,
         alpha: Array,
         unknowns: Unknowns,
         seed: np.random.SeedSequence,
     ):
-        n, p = codes.shape
+        n, q = evidence.codes.shape
         k = len(alpha)
-        self.codes, self.schema, self.unknowns = codes, schema, unknowns
+        self.evidence, self.unknowns = evidence, unknowns
         self.rng = np.random.default_rng(seed)
         self.cell_seed = seed.generate_state(1, np.uint64)[0]
         self.n_done = 0
-        self.variable = np.repeat(np.arange(p), schema.n_levels)
-        self.uniform = 1.0 / schema.n_levels[self.variable][:, None]
+        self.longer = (evidence.lengths[:, None] > np.arange(q)).sum(axis=0)  # rows with more than m cells (q,)
+        self.noise = Noise(evidence.schema)
         self.alpha, self.eta = alpha.copy(), 0.5
         self.delta = FIRST_DELTA if unknowns.contamination else unknowns.delta
-        self.theta = clean_theta(theta, self.delta, schema, least=1e-3)
-        self.assigned = np.full(
-            (n, p), np.iinfo(np.uint16 if k > 250 else np.uint8).max, np.uint16 if k > 250 else np.uint8
-        )
+        self.theta = clean_theta(theta, self.delta, evidence.schema, least=1e-3)
+        kind = np.uint16 if k > 250 else np.uint8
+        self.assigned = np.full((n, q), np.iinfo(kind).max, kind)
         self.row_counts = np.zeros((n, k))
-        self.counts = np.zeros((schema.n_rows, k), np.int64)
-        self.above = np.zeros((k, p), np.int64)
+        self.counts = np.zeros((evidence.n_rows, k), np.int64)
+        self.above = np.zeros((k, q), np.int64)
         self.batches: list[Batch] = []
 
     def run(self, n_sweeps: int, *, keep: bool) -> None:
@@ -166,11 +170,11 @@ class Chain:
         total, squares, inner = (np.zeros_like(self.theta) for _ in range(3))
         alphas, deltas, etas = np.empty((n_sweeps, len(self.alpha))), np.empty(n_sweeps), np.empty(n_sweeps)
         for t in range(n_sweeps):
-            mean, size = self.sweep()
+            mean, variance = self.sweep()
             if keep:
                 total += mean
                 squares += mean**2
-                inner += mean * (1.0 - mean) / (size + 1.0)
+                inner += variance
                 alphas[t], deltas[t], etas[t] = self.alpha, self.delta, self.eta
         if keep:
             mean = total / n_sweeps
@@ -178,100 +182,94 @@ class Chain:
             self.batches.append(Batch(mean, spread, inner / n_sweeps, alphas, deltas, etas))
 
     def sweep(self) -> tuple[Array, Array]:
-        """Draw everything once; returns theta's conditional mean (rows, k) and its Dirichlet's sum (rows, k)."""
+        """Draw everything once; returns theta's mean and variance (rows, k) given the cells' components."""
+        evidence = self.evidence
         assign_cells(
-            self.codes, self.schema.offsets, self.noisy, self.alpha, self.cell_seed, self.n_done,
-            self.assigned, self.row_counts, self.counts,
+            evidence.codes, evidence.starts, evidence.absent, evidence.table(self.noisy), self.alpha, self.cell_seed,
+            self.n_done, self.assigned, self.row_counts, self.counts,
         )  # fmt: skip
         self.n_done += 1
-        shapes = self._draw_theta()
-        if self.unknowns.contamination:
-            self._slide()
-            shapes = self._draw_theta()
-        self._draw_eta()
+        mean, variance = np.empty_like(self.theta), np.empty_like(self.theta)
+        if len(evidence.level_rows):
+            shapes = self._draw_levels()
+            if self.unknowns.contamination:
+                self._slide()
+                shapes = self._draw_levels()
+            self._draw_eta()
+            size = evidence.level_sums(shapes)
+            share = shapes / size
+            mean[evidence.level_theta], variance[evidence.level_theta] = share, share * (1.0 - share) / (size + 1.0)
+        for rows, drawn in evidence.draw_numbers(self.counts.astype(np.float64), self.rng):
+            self.theta[rows], mean[rows], variance[rows] = drawn.theta, drawn.mean, drawn.variance
         self._draw_alpha()
-        size = self._by_variable(shapes)
-        return shapes / size, size
+        return mean, variance
 
     @property
     def noisy(self) -> Array:
-        """Probabilities of levels (rows, k), noise included."""
-        return (1.0 - self.delta) * self.theta + self.delta * self.uniform
+        """Theta (rows, k), noise included."""
+        return self.noise.added(self.theta, self.delta)
 
-    def _draw_theta(self) -> Array:
-        """Draw the noise cells, theta and delta given the counts; returns the shapes of theta's Dirichlet (rows, k)."""
-        kept = self.counts
+    def _draw_levels(self) -> Array:
+        """Draw the noise cells, theta's levels and delta given the counts; returns the shapes of the levels' Dirichlet
+        (level rows, k)."""
+        rows = self.evidence.level_theta
+        counts = self.counts[self.evidence.level_rows]
+        kept = counts
         if self.delta > 0.0:
-            noise = self.rng.binomial(self.counts, self.delta * self.uniform / self.noisy)
-            kept = self.counts - noise
+            noise = self.rng.binomial(counts, self.delta * self.noise.level[rows] / self.noisy[rows])
+            kept = counts - noise
             if self.unknowns.contamination:
-                self.delta = float(self.rng.beta(1 + noise.sum(), 1 + kept.sum()))
+                noisy = self.noise.takes_part[rows]
+                self.delta = float(self.rng.beta(1 + noise[noisy].sum(), 1 + kept[noisy].sum()))
         shapes = kept + self.eta
         draws = np.maximum(self.rng.standard_gamma(shapes), 1e-300)
-        self.theta = draws / self._by_variable(draws)
+        self.theta[rows] = draws / self.evidence.level_sums(draws)
         return np.asarray(shapes)
 
     def _slide(self) -> None:
         """Draw delta and theta along the ridge of equal likelihood."""
-        noisy = self.noisy
-        free = len(self.alpha) * int((self.schema.n_levels - 1).sum())
+        rows = self.noise.rows
+        noisy, uniform = self.noisy[rows], self.noise.level[rows]
+        free = len(self.alpha) * self.noise.n_free
 
         def log_density(delta: float) -> float:
-            clean = (noisy - delta * self.uniform) / (1.0 - delta)
+            clean = (noisy - delta * uniform) / (1.0 - delta)
             if clean.min() <= 0.0 or delta < 0.0:
                 return -np.inf
             return float((self.eta - 1.0) * np.log(clean).sum() - free * np.log1p(-delta))
 
-        self.delta = draw_slice(log_density, self.delta, 0.02, (0.0, float((noisy / self.uniform).min())), self.rng)
-        self.theta = np.maximum((noisy - self.delta * self.uniform) / (1.0 - self.delta), 1e-300)
-
-    def _by_variable(self, values: Array) -> Array:
-        """Sums over the levels of each variable, at every level (rows, k)."""
-        return np.asarray(np.add.reduceat(values, self.schema.offsets[:-1], axis=0)[self.variable])
+        self.delta = draw_slice(log_density, self.delta, 0.02, (0.0, float((noisy / uniform).min())), self.rng)
+        self.theta[rows] = np.maximum((noisy - self.delta * uniform) / (1.0 - self.delta), 1e-300)
 
     def _draw_alpha(self) -> None:
-        k, p = self.above.shape
+        k, q = self.above.shape
         if k == 1 and not self.unknowns.alpha0:
             return
         rows_above(self.row_counts, self.above)
-        before = np.arange(p)
+        before = np.arange(q)
         tables = self.rng.binomial(self.above, self.alpha[:, None] / (self.alpha[:, None] + before)).sum(axis=1)
-        alpha0, n_rows = float(self.alpha.sum()), len(self.codes)
+        alpha0 = float(self.alpha.sum())
         if self.unknowns.alpha0:
 
             def log_density(at: float) -> float:
-                return float(tables.sum()) * at - n_rows * float(np.log(np.exp(at) + before).sum())
+                return float(tables.sum()) * at - float((self.longer * np.log(np.exp(at) + before)).sum())
 
             alpha0 = float(np.exp(draw_slice(log_density, np.log(alpha0), 0.2, LOG_ALPHA0, self.rng)))
         # a component that no cell is in keeps a positive alpha
         self.alpha = alpha0 * np.maximum(self.rng.dirichlet(1.0 + tables), 1e-6)
 
     def _draw_eta(self) -> None:
-        levels, how_many = np.unique(self.schema.n_levels, return_counts=True)
+        levels, how_many = np.unique(self.evidence.level_sizes, return_counts=True)
         k = len(self.alpha)
-        logs = float(np.log(self.theta).sum())
+        logs = float(np.log(self.theta[self.evidence.level_theta]).sum())
 
         def log_density(at: float) -> float:
             eta = np.exp(at)
             prior = -0.5 * (at - np.log(0.5)) ** 2
-            return float(k * (how_many * (gammaln(levels * eta) - levels * gammaln(eta))).sum() + eta * logs + prior)
+            each = log_gamma(levels * eta) - levels * math.lgamma(eta)
+            return float(k * (how_many * each).sum() + eta * logs + prior)
 
         self.eta = float(np.exp(draw_slice(log_density, np.log(self.eta), 0.3, LOG_ETA, self.rng)))
-
-
-def clean_theta(theta: Array, delta: float, schema: Schema, least: float = 0.0) -> Array:
-    """Theta (rows, k) without a share delta of uniform noise: (theta - delta / d) / (1 - delta), on the simplex again.
-
-    >>> import numpy as np
-    >>> from mixmem.schema import Schema, Variable
-    >>> clean_theta(np.array([[0.05], [0.95]]), 0.1, Schema((Variable("a", ("no", "yes")),)))
-    array([[0.],
-           [1.]])
-    """
-    levels = np.repeat(schema.n_levels, schema.n_levels)[:, None]
-    inside = np.maximum((theta - delta / levels) / (1.0 - delta), least)
-    sums = np.add.reduceat(inside, schema.offsets[:-1], axis=0)
-    return np.asarray(inside / np.repeat(sums, schema.n_levels, axis=0))
 
 
 def draw_slice(
@@ -299,7 +297,7 @@ def draw_slice(
 
 def _orders(chains: list[Chain]) -> list[NDArray[np.int64]]:
     """The order of each chain's components that goes with the first chain's."""
-    means = [np.mean([batch.mean for batch in chain.batches], axis=0) for chain in chains]
+    means = [np.mean([batch.mean for batch in chain.batches], axis=0) / chain.evidence.units for chain in chains]
     return [align_components(means[0], mean) for mean in means]
 
 
@@ -331,8 +329,8 @@ def _variance(chains: list[Chain], means: Array) -> Array:
 
 
 def _noise_share(chains: list[Chain]) -> float:
-    means = _stacked(chains, "mean")
-    return float(_noise(means).sum() / _variance(chains, means).sum())
+    means, units = _stacked(chains, "mean"), chains[0].evidence.units
+    return float((_noise(means) / units**2).sum() / (_variance(chains, means) / units**2).sum())
 
 
 def _pooled(chains: list[Chain], enough: bool) -> Posterior:
@@ -341,7 +339,7 @@ def _pooled(chains: list[Chain], enough: bool) -> Posterior:
     half = means.shape[1] // 2
     halves = np.concatenate([means[:, :half].mean(axis=1), means[:, -half:].mean(axis=1)])
     between = halves.var(axis=0, ddof=1)
-    within = np.maximum(variance - halves.var(axis=0), 1e-12)
+    within = np.maximum(variance - halves.var(axis=0), 1e-12 * chains[0].evidence.units ** 2)
     rhat = np.sqrt((within + between) / within)
     orders = _orders(chains)
     kept = [batch for chain in chains for batch in chain.batches]

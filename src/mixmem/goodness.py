@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtri
 
 from mixmem.errors import InputError
+from mixmem.features import starts_of
 from mixmem.kernels import in_threads
+from mixmem.kinds import KINDS, Dosage, Number
 from mixmem.moments import Array, first_moments, mode_rows
-from mixmem.schema import Schema
+from mixmem.schema import Schema, Variable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,15 +100,18 @@ def goodness_of_fit(
     (True, 15, 0)
     """
     import pandas as pd
+    from scipy.special import chdtri
 
     theta, alpha = np.asarray(theta, dtype=float), np.asarray(alpha, dtype=float)
     _check(codes, schema, theta, alpha, max_partners)
-    means = first_moments(codes, schema).means
+    codes, schema, theta = as_categories(codes, schema, theta)
+    first = first_moments(codes, schema)
+    means = first.means
     tiles = list(tile_pairs(schema.n_variables, max_partners))
     parts = in_threads(lambda t: _compare(codes, schema, theta, alpha, means, *tiles[t]), len(tiles))
     found = _scored(pd.concat(parts, ignore_index=True), schema)
     beyond = found["chi_square"] > chdtri(found["degrees"], CHANCE / len(found))  # the chi-square exceeded so rarely
-    shares = _share_misfit(schema, means, theta @ alpha / alpha.sum(), codes.shape[0])
+    shares = _share_misfit(schema, means, theta @ alpha / alpha.sum(), first.observed * len(codes))
     columns = ["variable", "partner", "misfit", "chi_square", "degrees", *WORST]
     return Goodness(
         misfit=float(_rms(found["squares"].sum(), found["weight"].sum())),
@@ -117,6 +121,42 @@ def goodness_of_fit(
         n_beyond_chance=int(beyond.sum()),
         n_partners=int(np.bincount(found[["variable", "partner"]].to_numpy().ravel()).min()),
     )
+
+
+def as_categories(
+    codes: NDArray[np.unsignedinteger], schema: Schema, theta: Array
+) -> tuple[NDArray[np.unsignedinteger], Schema, Array]:
+    """The table and theta with every variable as categories: numbers by their quarters, genotypes by one of the copies,
+    drawn at random."""
+    if all(KINDS[variable.kind] is KINDS["categorical"] for variable in schema.variables):
+        return codes, schema, theta
+    rng = np.random.default_rng(0)
+    columns, variables, parts = [], [], []
+    for j, variable in enumerate(schema.variables):
+        kind, own = KINDS[variable.kind], theta[schema.offsets[j] : schema.offsets[j + 1]]
+        levels, of_code = variable.levels, np.arange(kind.n_codes(variable))[:, None]
+        if isinstance(kind, Number):
+            counts = np.bincount(codes[:, j], minlength=len(variable.values))[: len(variable.values)]
+            of_code, levels, own = _quarters(kind, variable.values, counts, own)
+        elif isinstance(kind, Dosage):
+            of_code = kind.copies(variable)
+        lookup = np.concatenate([of_code, np.full((1, of_code.shape[1]), len(levels))])
+        columns.append(lookup[codes[:, j], rng.integers(of_code.shape[1], size=len(codes))])
+        variables.append(Variable(variable.name, levels, missing=variable.missing))
+        parts.append(own)
+    view = Schema(tuple(variables))
+    return np.stack(columns, axis=1).astype(view.codes_dtype), view, np.concatenate(parts)
+
+
+def _quarters(kind: Number, values: Array, counts: Members, theta: Array) -> tuple[Members, tuple[str, ...], Array]:
+    """The quarter of every value (values, 1), their names, and their probabilities in every component (quarters, k)."""
+    reached = np.cumsum(counts)
+    at = np.unique(np.searchsorted(reached, np.array([0.25, 0.5, 0.75]) * counts.sum()))
+    edges = values[at[at < len(values) - 1]]
+    tails = np.concatenate([np.ones((1, theta.shape[1])), kind.upper_tail(edges[:, None], theta[:, None, :])])
+    names = (*(f"to {edge:g}" for edge in edges), f"above {edges[-1]:g}" if len(edges) else "any")
+    quarters = np.searchsorted(edges, values, side="left")[:, None]
+    return quarters, names, tails - np.concatenate([tails[1:], np.zeros((1, theta.shape[1]))])
 
 
 WORST = ["level", "partner_level", "observed", "fitted", "z"]
@@ -155,12 +195,17 @@ def _compare(
     """
     import pandas as pd
 
-    n = codes.shape[0]
     rows, columns = mode_rows(schema, left), mode_rows(schema, right)
-    observed = pair_counts(codes, schema, left, right) / n
-    fitted, variance = _fitted(theta[rows], theta[columns], alpha, means[rows], means[columns])
-    z, weight = _standardized(observed - fitted, variance, n)
+    counts = pair_counts(codes, schema, left, right)
+    n = _both_observed(codes, schema, left, right)
+    observed = counts / n
     starts = _starts(schema, left), _starts(schema, right)
+    mean_j, mean_s = means[rows][:, None], means[columns][None, :]
+    if isinstance(n, np.ndarray):  # the covariance is about the means of the rows it is taken over
+        mean_j = np.repeat(np.add.reduceat(counts, starts[1], axis=1), schema.sizes[right], axis=1) / n
+        mean_s = np.repeat(np.add.reduceat(counts, starts[0], axis=0), schema.sizes[left], axis=0) / n
+    fitted, variance = _fitted(theta[rows], theta[columns], alpha, mean_j, mean_s)
+    z, weight = _standardized(observed - fitted, variance, n)
     pairs = np.nonzero(left[:, None] < right)
     a, b = (cell[pairs] for cell in _largest(z, *starts))
     return pd.DataFrame(
@@ -180,7 +225,7 @@ def _compare(
 
 def pair_counts(codes: NDArray[np.unsignedinteger], schema: Schema, left: Members, right: Members) -> Array:
     """Rows in which each pair of levels occurs: (theta rows of left, theta rows of right), whole numbers."""
-    total = np.zeros((int(schema.n_levels[left].sum()), int(schema.n_levels[right].sum())))
+    total = np.zeros((int(schema.sizes[left].sum()), int(schema.sizes[right].sum())))
     chunk = max(1, CHUNK_BYTES // (4 * sum(total.shape)))
     for begin in range(0, codes.shape[0], chunk):
         part = codes[begin : begin + chunk]
@@ -188,9 +233,19 @@ def pair_counts(codes: NDArray[np.unsignedinteger], schema: Schema, left: Member
     return total
 
 
+def _both_observed(codes: NDArray[np.unsignedinteger], schema: Schema, left: Members, right: Members) -> Array | int:
+    """Rows in which both variables of each pair of levels are observed, in the shape of pair_counts; at least one."""
+    absent = schema.features.absent
+    if (absent < 0).all():
+        return len(codes)
+    seen = [(codes[:, members] != absent[members]).astype(np.float32) for members in (left, right)]
+    pairs = np.maximum((seen[0].T @ seen[1]).astype(float), 1.0)
+    return np.repeat(np.repeat(pairs, schema.sizes[left], axis=0), schema.sizes[right], axis=1)
+
+
 def _onehot(codes: NDArray[np.unsignedinteger], schema: Schema, members: Members) -> NDArray[np.float32]:
     """b_ij of the members side by side (n, their theta rows); 32 bits hold counts up to 16 million exactly."""
-    variable = np.repeat(members, schema.n_levels[members])
+    variable = np.repeat(members, schema.sizes[members])
     level = (mode_rows(schema, members) - schema.offsets[variable]).astype(codes.dtype)
     return (codes[:, variable] == level).astype(np.float32)
 
@@ -198,23 +253,19 @@ def _onehot(codes: NDArray[np.unsignedinteger], schema: Schema, members: Members
 def _fitted(theta_j: Array, theta_s: Array, alpha: Array, mean_j: Array, mean_s: Array) -> tuple[Array, Array]:
     """Fitted shares of pairs of levels (a, b), and n times the variance of the observed ones about them.
 
-    The shares of the levels, ``mean_j`` (a,) and ``mean_s`` (b,), are the table's. The variance is that of
-    (b_j - mean_j)(b_s - mean_s), which the observed covariance averages over rows.
+    The shares of the levels, ``mean_j`` (a, 1 or b) and ``mean_s`` (1 or a, b), are the table's. The variance is that
+    of (b_j - mean_j)(b_s - mean_s), which the observed covariance averages over rows.
     """
     alpha0 = alpha.sum()
     mu_j, mu_s = theta_j @ alpha / alpha0, theta_s @ alpha / alpha0
     covariance = (theta_j * (alpha / (alpha0 * (alpha0 + 1.0)))) @ theta_s.T - np.outer(mu_j, mu_s) / (alpha0 + 1.0)
-    fitted = np.maximum(np.outer(mean_j, mean_s) + covariance, 0.0)
+    fitted = np.maximum(mean_j * mean_s + covariance, 0.0)
     slope_j, slope_s = 1.0 - 2.0 * mean_j, 1.0 - 2.0 * mean_s  # (b - mean)^2 = slope b + mean^2, as b is 0 or 1
-    squares = (
-        np.outer(slope_j, slope_s) * fitted
-        + np.outer(mean_j * (1.0 - mean_j), mean_s**2)
-        + np.outer(mean_j**2, slope_s * mean_s)
-    )
+    squares = (slope_j * slope_s) * fitted + (mean_j * (1.0 - mean_j)) * mean_s**2 + mean_j**2 * (slope_s * mean_s)
     return fitted, squares - covariance**2
 
 
-def _standardized(difference: Array, variance: Array, n_rows: int) -> tuple[Array, Array]:
+def _standardized(difference: Array, variance: Array, n_rows: Array | int) -> tuple[Array, Array]:
     """z of differences of shares whose variance is ``variance`` / n, and the z^2 that the model expects: 1, or less for
     a share so small that its standard error was raised."""
     least = LEAST_COUNT / n_rows
@@ -223,8 +274,7 @@ def _standardized(difference: Array, variance: Array, n_rows: int) -> tuple[Arra
 
 def _starts(schema: Schema, members: Members) -> Members:
     """Where each member's levels begin among those of all members."""
-    sizes = schema.n_levels[members]
-    return np.asarray(np.cumsum(sizes) - sizes, dtype=np.int64)
+    return starts_of(schema.sizes[members])
 
 
 def _block_sums(values: Array, first: Members, second: Members) -> Array:
@@ -252,9 +302,9 @@ def _largest(z: Array, first: Members, second: Members) -> tuple[Members, Member
 
 def _scored(found: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """The pairs with misfit and chi-square, worst first: by its excess over its mean, in its standard deviations."""
-    free = np.maximum(schema.n_levels - 1, 1)
+    free = np.maximum(schema.sizes - 1, 1)
     degrees = free[found["variable"]] * free[found["partner"]]
-    misfit = np.sqrt(found["squares"] / (schema.n_levels[found["variable"]] * schema.n_levels[found["partner"]]))
+    misfit = np.sqrt(found["squares"] / (schema.sizes[found["variable"]] * schema.sizes[found["partner"]]))
     excess = (misfit**2 - 1.0) * np.sqrt(degrees / 2.0)
     scored = found.assign(misfit=misfit, chi_square=misfit**2 * degrees, degrees=degrees, excess=excess)
     return scored.sort_values("excess", ascending=False, kind="stable", ignore_index=True)
@@ -274,10 +324,11 @@ def _by_variable(found: pd.DataFrame, schema: Schema, share_misfit: Array) -> pd
     return _named(table, schema).rename(columns={"partner": "worst_partner"})
 
 
-def _share_misfit(schema: Schema, observed: Array, fitted: Array, n_rows: int) -> Array:
-    """Root mean square z of the level shares of each variable (p,); both shares (theta rows,)."""
-    z, _ = _standardized(observed - fitted, fitted * (1.0 - fitted), n_rows)
-    return np.asarray(np.sqrt(np.add.reduceat(z**2, schema.offsets[:-1]) / schema.n_levels))
+def _share_misfit(schema: Schema, observed: Array, fitted: Array, n_rows: Array) -> Array:
+    """Root mean square z of the level shares of each variable (p,), observed in so many rows (p,)."""
+    rows = np.maximum(np.repeat(n_rows, schema.sizes), 1.0)
+    z, _ = _standardized(observed - fitted, fitted * (1.0 - fitted), rows)
+    return np.asarray(np.sqrt(np.add.reduceat(z**2, schema.offsets[:-1]) / schema.sizes))
 
 
 def _rms(squares: ArrayLike, weight: ArrayLike) -> Array:
@@ -291,7 +342,7 @@ def _rms(squares: ArrayLike, weight: ArrayLike) -> Array:
 def _named(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """The table with names in place of variable numbers, and level texts in place of theta rows."""
     names = np.array(schema.names, dtype=object)
-    levels = np.array([level for variable in schema.variables for level in variable.levels], dtype=object)
+    levels = np.array([level for _, level, _ in schema.labels], dtype=object)
     labels = {"variable": names, "partner": names, "level": levels, "partner_level": levels}
     return table.assign(**{column: texts[table[column]] for column, texts in labels.items()})
 

@@ -12,20 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixmem.align import alignment
-from mixmem.encoding import Encoded, encode, encode_as
+from mixmem.assemble import theta_of
+from mixmem.encoding import Encoded, check_weights, encode, encode_as
 from mixmem.errors import InputError
-from mixmem.estimate import Settings, estimate, sweep_tolerance
+from mixmem.estimate import Estimate, Settings, estimate, sweep_tolerance
 from mixmem.goodness import Goodness, goodness_of_fit
+from mixmem.impute import imputed
 from mixmem.kernels import threads
+from mixmem.likeliest import are_genotypes, cross_validation, genotype_start
 from mixmem.memberships import RowFit, fit_rows
-from mixmem.moments import Array, first_moments, third_moments
+from mixmem.moments import Array, first_moments
+from mixmem.noise import Noise, noisy_theta
 from mixmem.parameters import PARAMETERS, check_parameters, seed_sequence
-from mixmem.plan import make_plan
+from mixmem.plan import Plan, anchor_moments, make_plan
 from mixmem.progress import LineProgress, Progress, current
-from mixmem.refine import choose_method, noisy_theta, refine
+from mixmem.read import read_table
+from mixmem.refine import choose_method, refine
 from mixmem.report import fit_report
 from mixmem.schema import Schema
-from mixmem.select import choose_alpha0, log_marginal
+from mixmem.select import Alpha0, choose_alpha0, log_marginal
 from mixmem.simulate import draw_table
 from mixmem.store import load_model, save_model
 from mixmem.uncertainty import Uncertainty, from_posterior, jackknife, membership_intervals
@@ -53,6 +58,7 @@ class Learner:
         matching: str = "procrustes",
         refine: str | None = "auto",
         contamination: str | float = "auto",
+        missing: Any = None,
         n_restarts: int = 10,
         random_state: int | np.random.Generator | None = None,
         n_jobs: int | None = None,
@@ -68,13 +74,17 @@ class Learner:
         self.matching = matching
         self.refine = refine
         self.contamination = contamination
+        self.missing = missing
         self.n_restarts = n_restarts
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: None = None) -> Self:
-        """Learn theta and alpha from a table: a frame, an array, or the path of a file."""
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
+        """Learn theta and alpha from a table: a frame, an array, or the path of a file.
+
+        ``sample_weight`` (n,) says how many rows each stands for.
+        """
         check_parameters(self.get_params(deep=False))
         seed = seed_sequence(self.random_state)
         settings = Settings(
@@ -87,34 +97,35 @@ class Learner:
         progress = self._progress()
         with threads(self.n_jobs):
             with progress.stage("read"):
-                table = encode_as(X, self.variables)
-            with progress.stage("moments"):
-                first = first_moments(table.codes, table.schema)
-                rng = np.random.default_rng(seed)
-                plan = make_plan(
-                    table.codes, table.schema, settings.n_components,
-                    anchors=self.anchors, n_partitions=self.n_partitions, rng=rng,
-                )  # fmt: skip
-                block = third_moments(table.codes, table.schema, [plan.anchors])[0]
-            chosen = None
-            if self.alpha0 == "auto" and settings.n_components > 1:
-                chosen = choose_alpha0(table.codes, table.schema, settings, seed=seed, progress=progress)
-                alpha0 = chosen.value
-            else:  # with one component alpha0 has no meaning
-                alpha0 = 1.0 if self.alpha0 == "auto" else float(self.alpha0)
-            found = estimate(table.codes, plan, first, block, alpha0, settings, seed=seed, progress=progress)
-            method, reason = choose_method(self.refine, table.codes.shape, settings.n_components)
+                table = encode_as(X, self.variables, self.missing, sample_weight)
+            method, reason = choose_method(self.refine, table, settings.n_components)
+            if method == "em" and are_genotypes(table.schema) and settings.n_components > 1:
+                plan, chosen, found = self._start_from_genotypes(table, settings, seed, progress)
+            else:
+                plan, chosen, found = self._estimate(table, settings, seed, progress)
+            first = first_moments(table.codes, table.schema, table.weights)
+            free_alpha0 = self.alpha0 == "auto" and settings.n_components > 1
             refined = refine(
-                table.codes, table.schema, found.theta, found.concentration.alpha, method, reason,
-                free_alpha0=chosen is not None, contamination=self.contamination, seed=seed, progress=progress,
+                table, theta_of(table.schema, found.theta, first), found.concentration.alpha, method, reason,
+                memberships=found.memberships, free_alpha0=free_alpha0,
+                contamination=self.contamination, seed=seed, progress=progress,
             )  # fmt: skip
         order = np.argsort(-refined.alpha, kind="stable")
         self._set(table.schema, refined.theta[:, order], refined.alpha[order], refined.delta)
         self.report_ = fit_report(
-            plan, found, chosen, refined, n_rows=table.codes.shape[0], seed=seed, seconds=progress.seconds
+            plan,
+            found,
+            chosen,
+            refined,
+            n_rows=table.codes.shape[0],
+            total=first.total,
+            free_alpha0=free_alpha0,
+            seed=seed,
+            seconds=progress.seconds,
         )
         self._table: Encoded | None = table
         self._errors: Uncertainty | None = None
+        self._likeliest: Array | None = None if refined.maximum is None else refined.maximum.memberships[:, order]
         if refined.posterior is not None:
             self._errors = from_posterior(refined.posterior).ordered(order)
         # so many sweeps, settled or not
@@ -135,6 +146,36 @@ class Learner:
             del self.feature_names_in_
         return self
 
+    def _estimate(
+        self, table: Encoded, settings: Settings, seed: np.random.SeedSequence, progress: Progress
+    ) -> tuple[Plan, Alpha0 | None, Estimate]:
+        """The moment estimate, at the alpha0 that makes rows likeliest if none was given."""
+        codes, schema, weights = table.codes, table.schema, table.weights
+        with progress.stage("moments"):
+            first = first_moments(codes, schema, weights)
+            plan = make_plan(
+                codes, schema, settings.n_components, anchors=self.anchors, n_partitions=self.n_partitions,
+                rng=np.random.default_rng(seed), weights=weights,
+            )  # fmt: skip
+            block = anchor_moments(codes, plan, weights)
+        chosen = None
+        if self.alpha0 == "auto" and settings.n_components > 1 and block is not None:
+            chosen = choose_alpha0(table, settings, seed=seed, progress=progress)
+        # with one component alpha0 has no meaning
+        alpha0 = chosen.value if chosen is not None else 1.0 if self.alpha0 == "auto" else float(self.alpha0)
+        found = estimate(codes, plan, first, block, alpha0, settings, seed=seed, progress=progress, weights=weights)
+        return plan, chosen, found
+
+    def _start_from_genotypes(
+        self, table: Encoded, settings: Settings, seed: np.random.SeedSequence, progress: Progress
+    ) -> tuple[Plan, None, Estimate]:
+        """Where the likelihood of genotypes is climbed from; it needs no moments."""
+        none = np.empty(0, dtype=np.int64)
+        with progress.stage("start"):
+            alpha0 = 1.0 if self.alpha0 == "auto" else float(self.alpha0)
+            found = genotype_start(table, settings.n_components, alpha0, seed)
+        return Plan(table.schema, (none, none, none), ()), None, found
+
     def transform(self, X: Any) -> Array:
         """Memberships (n, k) of rows, which sum to one: the mode of the posterior in softmax coordinates."""
         return self.fit_rows(X).memberships
@@ -143,7 +184,7 @@ class Learner:
         """Memberships together with each row's likelihood and how well Newton's method ended."""
         table = self._encoded(X)
         with threads(self.n_jobs):
-            return fit_rows(table.codes, self.schema_, self._noisy, self.alpha_, progress=self._progress())
+            return fit_rows(table.codes, table.schema, self._noisy, self.alpha_, progress=self._progress())
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of every row (n,), memberships integrated out under Dirichlet(alpha).
@@ -153,11 +194,28 @@ class Learner:
         """
         table = self._encoded(X)
         with threads(self.n_jobs):
-            return log_marginal(table.codes, self.schema_, self._noisy, self.alpha_)
+            return log_marginal(table.codes, table.schema, self._noisy, self.alpha_)
 
-    def score(self, X: Any, y: None = None) -> float:
-        """Mean log-likelihood of a row."""
-        return float(self.score_samples(X).mean())
+    def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
+        """Mean log-likelihood of a row, with weights (n,) if rows stand for several."""
+        scores = self.score_samples(X)
+        weights = None if sample_weight is None else check_weights(sample_weight, len(scores))
+        return float(np.average(scores, weights=weights))
+
+    def impute(self, X: Any) -> pd.DataFrame:
+        """The table with its missing cells filled by what the row's memberships make most likely.
+
+        Categories and genotypes get their most probable value, numbers their mean (whole ones rounded).
+
+        >>> from mixmem import GDLM, simulate_mixed
+        >>> drawn = simulate_mixed(300, 2, n_categorical=6, n_count=3, n_continuous=3, missing=0.1, random_state=0)
+        >>> model = GDLM(2, alpha0=0.6, refine=None, random_state=0).fit(drawn.frame)
+        >>> int(model.impute(drawn.frame).isna().sum().sum())
+        0
+        """
+        source = None if isinstance(X, Encoded) else read_table(X)
+        table = self._encoded(X if source is None else source)
+        return imputed(table, self._theta, self.fit_rows(table).memberships, source)
 
     def sample(self, n_samples: int = 1, *, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
         """Draw new rows from the fitted model, with the columns and levels of the table it was fitted to."""
@@ -165,6 +223,18 @@ class Learner:
         if n_samples < 1:
             raise InputError(f"n_samples must be an integer of at least 1; got {n_samples!r}")
         return draw_table(self.schema_, self._noisy, self.alpha_, n_samples, np.random.default_rng(random_state))
+
+    def cross_validation(self, X: Any, folds: int = 5) -> float:
+        """Error of predicting genotypes that were hidden, one of the ``folds`` after the other, as ADMIXTURE says it.
+
+        For tables of diploid loci with two alleles. The smaller the better: compare fits with different numbers of
+        components to the same table.
+        """
+        table = self._encoded(X)
+        seed = np.random.SeedSequence([*np.random.SeedSequence(self.report_["seed"]).generate_state(4), 6])
+        with threads(self.n_jobs):
+            start = fit_rows(table.codes, table.schema, self._noisy, self.alpha_).memberships
+            return cross_validation(table, self._theta, start, folds=folds, seed=seed, progress=self._progress())
 
     def intervals(self, level: float = 0.95, X: Any = None) -> pd.DataFrame:
         """Estimates, standard errors and intervals of theta, alpha and the contamination, as one table.
@@ -182,7 +252,7 @@ class Learner:
         self._check_fitted()
         _check_level(level)
         if self._errors is None or (X is not None and self._errors.alpha_draws is None):
-            self._errors = self._jackknife(self._table if X is None else self._encoded(X))
+            self._errors = self._jackknife(self._table if X is None else self._encoded(X, gather=True))
         return self._errors.table(self.schema_, self._theta, self.alpha_, level)
 
     def _jackknife(self, table: Encoded | None) -> Uncertainty:
@@ -202,10 +272,8 @@ class Learner:
         tol = sweep_tolerance(k, len(table.codes))
         noise = 1.0 - self.contamination_
         with threads(self.n_jobs):
-            found = jackknife(
-                table.codes, self.schema_, self._noisy, self.alpha0_, tol=tol, seed=seed, progress=self._progress()
-            )
-        return replace(found, theta=found.theta / noise)
+            found = jackknife(table, self._noisy, self.alpha_, tol=tol, seed=seed, progress=self._progress())
+        return replace(found, theta=np.where(Noise(self.schema_).takes_part[:, None], found.theta / noise, found.theta))
 
     def membership_intervals(self, X: Any, level: float = 0.95) -> pd.DataFrame:
         """Posterior mean of every row's memberships with its interval; theta is taken as known.
@@ -224,7 +292,7 @@ class Learner:
         _check_level(level)
         with threads(self.n_jobs):
             mean, error, (low, high) = membership_intervals(
-                table.codes, self.schema_, self._noisy, self.alpha_, level, progress=self._progress()
+                table.codes, table.schema, self._noisy, self.alpha_, level, progress=self._progress()
             )
         n, k = mean.shape
         return pd.DataFrame(
@@ -248,7 +316,7 @@ class Learner:
         """
         table = self._encoded(X)
         with threads(self.n_jobs):
-            return goodness_of_fit(table.codes, self.schema_, self._noisy, self.alpha_)
+            return goodness_of_fit(table.codes, table.schema, self._noisy, self.alpha_)
 
     def align_to(self, other: Learner) -> Self:
         """Put the components into the order of another model's, whose theta they resemble most; returns the model.
@@ -267,6 +335,8 @@ class Learner:
         self._set(self.schema_, self._theta[:, order], self.alpha_[order], self.contamination_)
         if self._errors is not None:
             self._errors = self._errors.ordered(order)
+        if self._likeliest is not None:
+            self._likeliest = self._likeliest[:, order]
         return self
 
     def save(self, path: str | Path) -> None:
@@ -293,7 +363,7 @@ class Learner:
                 f"{path} is a mixmem file but lacks a part of a model ({error}); fit and save it again"
             ) from None
         model._set(schema, theta, alpha, delta)
-        model._table, model._errors = None, Uncertainty.from_arrays(arrays)
+        model._table, model._likeliest, model._errors = None, None, Uncertainty.from_arrays(arrays)
         model.n_features_in_ = schema.n_variables
         return model
 
@@ -319,10 +389,10 @@ class Learner:
         self.alpha_ = alpha
         self.alpha0_ = float(alpha.sum())
 
-    def _encoded(self, X: Any) -> Encoded:
+    def _encoded(self, X: Any, gather: bool | None = None) -> Encoded:
         self._check_fitted()
         if not isinstance(X, Encoded):
-            return encode(X, self.schema_)
+            return encode(X, self.schema_, missing=self.missing, gather=gather)
         if X.schema is not self.schema_ and X.schema != self.schema_:
             raise InputError("the table was encoded with other levels than the model's; use encode(X, model.schema_)")
         return X
@@ -334,9 +404,9 @@ class Learner:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit with a table first")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the table, which is kept for :meth:`intervals` only as long as the model lives."""
+        """Without the table and its rows' memberships, which are kept only as long as the model lives."""
         state = cast(dict[str, Any], super().__getstate__())
-        return {**state, "_table": None} if "_table" in state else state
+        return {**state, "_table": None, "_likeliest": None} if "_table" in state else state
 
     def _progress(self) -> Progress:
         return LineProgress() if self.verbose else current()
@@ -354,5 +424,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping):
-        return dict(value)
-    return [list(group) for group in value] if isinstance(value, (list, tuple)) else value
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [item if isinstance(item, str) else _plain(item) for item in value]
+    return value

@@ -16,16 +16,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
+from mixmem.evidence import Evidence
 from mixmem.kernels import ROW_BLOCK, in_threads
 from mixmem.kernels.simplex import memberships as newton
+from mixmem.kernels.special import log_gamma
 from mixmem.moments import Array
 from mixmem.progress import Progress
 from mixmem.schema import Schema
-
-LEAST_PROBABILITY = 1e-6
-"""Theta is not taken below this for likelihoods: an estimate of zero does not make a level impossible."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +48,13 @@ def fit_rows(
     tol: float = 1e-8,
     progress: Progress | None = None,
 ) -> RowFit:
-    """Memberships and likelihoods of rows; codes (n, p), theta (rows, k), alpha (k,)."""
+    """Memberships and likelihoods of rows; codes (n, p), theta (rows, k), alpha (k,).
+
+    A row of which nothing is known gets alpha / alpha0, the mean of all rows.
+    """
     n, k = codes.shape[0], theta.shape[1]
-    safe = np.ascontiguousarray(np.maximum(theta, LEAST_PROBABILITY))
+    evidence = Evidence(codes, schema)
+    table = evidence.table(theta)
     x = np.tile(alpha / alpha.sum(), (n, 1))
     conditional, curvature, gap, shapes = np.empty(n), np.empty(n), np.empty(n), np.empty((n, k))
     steps = np.empty(n, np.int64)
@@ -60,25 +62,26 @@ def fit_rows(
     def solve(block: int) -> None:
         rows = slice(block * ROW_BLOCK, min(n, (block + 1) * ROW_BLOCK))
         newton(
-            codes[rows], schema.offsets, safe, alpha, max_steps, tol, x[rows], conditional[rows], curvature[rows],
-            shapes[rows], steps[rows], gap[rows],
+            evidence.codes[rows], evidence.starts, evidence.absent, table, alpha, max_steps, tol, x[rows],
+            conditional[rows], curvature[rows], shapes[rows], steps[rows], gap[rows],
         )  # fmt: skip
         step(rows.stop - rows.start)
 
     with (progress or Progress()).stage("memberships", n) as step:
         in_threads(solve, -(-n // ROW_BLOCK))
-    weight = alpha.sum() + codes.shape[1]
+    conditional += evidence.scale(theta)
+    weight = alpha.sum() + evidence.lengths
     laplace = (
         conditional
         + (alpha * np.log(x)).sum(axis=1)
         + 0.5 * (k - 1) * np.log(2.0 * np.pi)
         - 0.5 * (curvature - np.log(weight))
     )
-    prior = gammaln(alpha.sum()) - gammaln(alpha).sum()
-    correction = _stirling_error(shapes).sum(axis=1) - _stirling_error(np.array(weight))
+    prior = float(log_gamma(alpha.sum())) - log_gamma(alpha).sum()
+    correction = _stirling_error(shapes).sum(axis=1) - _stirling_error(weight)
     return RowFit(x, conditional, laplace + prior + correction, steps, gap)
 
 
 def _stirling_error(a: Array) -> Array:
     """log Gamma(a) less what Laplace's method gives for it in these coordinates."""
-    return np.asarray(gammaln(a) - (0.5 * np.log(2.0 * np.pi / a) + a * np.log(a) - a))
+    return np.asarray(log_gamma(a) - (0.5 * np.log(2.0 * np.pi / a) + a * np.log(a) - a))

@@ -84,6 +84,7 @@ class GDLM(Learner, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
         tags.target_tags.required = False
         return tags
 

@@ -1,23 +1,26 @@
 """Raw moments as sums over rows, the Dirichlet correction, and block tensors (paper, section 3.2 and appendix A).
 
-Raw moments are counts, so they add up over chunks of rows, files and machines without rounding. The correction by
-alpha0 is nonlinear in the means and is applied once, after the last sum: a search over alpha0 reads no row again.
+Raw moments of categories are counts, so they add up over chunks of rows, files and machines without rounding. What is
+nonlinear in the means, the correction by alpha0 and that for missing cells, is applied once, after the last sum: a
+search over alpha0 reads no row again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.kernels import ROW_BLOCK
-from mixmem.kernels.counts import block_triples, count_levels
-from mixmem.kernels.passes import scatter_sums
+from mixmem.features import Part, rows_of, starts_of
+from mixmem.kernels import ROW_BLOCK, in_parts
+from mixmem.kernels.counts import block_triples, count_cells
+from mixmem.kernels.passes import add_features, scatter_sums
+from mixmem.kinds import Array as Array
 from mixmem.schema import Schema
 
-Array = NDArray[np.float64]
 Modes = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 WAVE_BYTES = 32_000_000
@@ -26,22 +29,55 @@ WAVE_BYTES = 32_000_000
 
 @dataclass(frozen=True)
 class FirstMoments:
-    """Rows in which each level occurs: ``counts`` (theta rows,), ``n_rows``; addition merges chunks."""
+    """Total weight of the rows in which each cell occurs: ``counts`` (cells,), ``total`` of all rows; addition merges
+    chunks of one table."""
 
-    counts: NDArray[np.int64]
-    n_rows: int
+    counts: Array
+    total: float
+    schema: Schema
 
-    @property
+    @cached_property
+    def observed(self) -> Array:
+        """Share of the rows in which each variable is observed (p,)."""
+        features = self.schema.features
+        present = np.add.reduceat(self.counts * features.present, features.cell_offsets[:-1])
+        return np.asarray(np.maximum(present, 1e-300) / self.total)
+
+    @cached_property
     def means(self) -> Array:
-        """E[b_j] for every variable, stacked (theta rows,)."""
-        return np.asarray(self.counts / self.n_rows, dtype=np.float64)
+        """E[b_j] for every variable, stacked (soft levels,), over the rows in which it is observed; even if in none."""
+        features = self.schema.features
+        if features.shares is None:
+            return self.counts / self.total
+        found = features.shares.T @ self.counts / np.repeat(self.observed * self.total, features.sizes)
+        return np.where(np.repeat(self._known, features.sizes), found, 1.0 / np.repeat(features.sizes, features.sizes))
+
+    @cached_property
+    def _known(self) -> NDArray[np.bool_]:
+        """(p,): observed in some row; a part of a table may lack a variable."""
+        return self.observed * self.total > 1e-299
+
+    @cached_property
+    def inverse(self) -> Array:
+        """(cells,): one over the share observed, 0 for missing cells."""
+        features = self.schema.features
+        inverse = np.where(self._known, 1.0 / self.observed, 0.0)
+        return np.asarray(np.repeat(inverse, np.diff(features.cell_offsets)) * features.present)
+
+    def spread(self, part: Part, theta: Array) -> Array:
+        """What the part's cells say of the components (its cells, k); theta holds its soft levels only."""
+        return part.spread(theta, self.means[part.rows], self.inverse[part.cells])
+
+    def collect(self, part: Part, sums: Array) -> Array:
+        """Sums over the part's soft levels (its rows, k) from those over its cells."""
+        return part.collect(sums, self.means[part.rows], self.inverse[part.cells])
 
     def __add__(self, other: FirstMoments) -> FirstMoments:
-        return FirstMoments(self.counts + other.counts, self.n_rows + other.n_rows)
+        return FirstMoments(self.counts + other.counts, self.total + other.total, self.schema)
 
 
-def first_moments(codes: NDArray[np.unsignedinteger], schema: Schema) -> FirstMoments:
-    """Count the levels of a chunk of rows.
+def first_moments(codes: NDArray[np.unsignedinteger], schema: Schema, weights: Array | None = None) -> FirstMoments:
+    """Count the cells of a chunk of rows (n, p), which may have weights (n,).
 
     >>> import numpy as np
     >>> from mixmem import encode
@@ -49,14 +85,25 @@ def first_moments(codes: NDArray[np.unsignedinteger], schema: Schema) -> FirstMo
     >>> first_moments(table.codes, table.schema).means
     array([0.25, 0.75, 0.5 , 0.5 , 0.5 , 0.5 ])
     """
-    return FirstMoments(count_levels(codes, schema.offsets), int(codes.shape[0]))
+    total = float(len(codes) if weights is None else weights.sum())
+    each = NO_WEIGHTS if weights is None else weights
+    counts = np.zeros(schema.features.n_cells)
+    in_parts(lambda a, b: count_cells(codes, schema.features.cell_offsets, each, a, b, counts), schema.n_variables)
+    return FirstMoments(counts, total, schema)
+
+
+def row_weights(codes: NDArray[np.unsignedinteger], weights: Array | None) -> Array:
+    """The weights (n,), ones if there are none."""
+    return np.ones(codes.shape[0]) if weights is None else weights
+
+
+NO_WEIGHTS = np.empty(0)
+"""What kernels take for rows of weight one."""
 
 
 def mode_rows(schema: Schema, variables: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Theta rows of the given variables, in their order: row r of a block's mode is theta row ``mode_rows(...)[r]``."""
-    starts, sizes = schema.offsets[variables], schema.n_levels[variables]
-    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.asarray(np.repeat(starts, sizes) + within, dtype=np.int64)
+    """Soft levels of the given variables, in their order: row r of a block's mode is row ``mode_rows(...)[r]``."""
+    return rows_of(schema.features.offsets, variables)
 
 
 def waves(n_rows: int, bytes_per_block: int) -> Iterator[tuple[int, int]]:
@@ -67,58 +114,95 @@ def waves(n_rows: int, bytes_per_block: int) -> Iterator[tuple[int, int]]:
         yield first, min(size, total - first)
 
 
-def cross_sums(
-    codes: NDArray[np.unsignedinteger], schema: Schema, variables: NDArray[np.int64], values: Array
-) -> Array:
-    """sum_i b_ij values_i' for the given variables, stacked: (their theta rows, q); values (n, q).
+def cell_sums(codes: NDArray[np.unsignedinteger], part: Part, values: Array) -> Array:
+    """Sums over rows of values (n, q) by the cells of some variables: (cells, q).
 
     Row blocks are summed on their own and added in row order.
     """
-    sizes = schema.n_levels[variables]
-    starts = np.cumsum(sizes) - sizes
-    width = values.shape[1]
-    total = np.zeros((int(sizes.sum()), width))
+    total = np.zeros((len(part.cells), values.shape[1]))
     for first, count in waves(codes.shape[0], total.nbytes):
         partials = np.empty((count, *total.shape))
-        scatter_sums(codes, starts, variables, values, first, partials)
-        for partial in partials:
-            total += partial
+        of_blocks = partial(_scatter_blocks, codes, part, values, first, partials)
+        in_parts(of_blocks, count)
+        for block in partials:
+            total += block
     return total
+
+
+def _scatter_blocks(
+    codes: NDArray[np.unsignedinteger], part: Part, values: Array, first: int, partials: Array, begin: int, end: int
+) -> None:
+    """Fill the sums of blocks first + begin to first + end of a wave that starts at block ``first``."""
+    scatter_sums(codes, part.cell_starts, part.variables, values, first + begin, partials[begin:end])
 
 
 def second_moments(
     codes: NDArray[np.unsignedinteger], schema: Schema, left: NDArray[np.int64], right: NDArray[np.int64]
 ) -> Array:
-    """Raw second-order counts of two groups of variables over a chunk of rows: (rows of left, rows of right).
+    """Raw second-order sums of two groups of variables over a table: (soft levels of left, soft levels of right).
 
-    Chunks merge by addition; divide by the number of rows and apply :func:`correct_second` for M^{js}.
+    Divide by the number of rows and apply :func:`correct_second` for M^{js}.
     """
-    rows = mode_rows(schema, right)
-    onehot = np.zeros((codes.shape[0], len(rows)))
-    starts = np.cumsum(schema.n_levels[right]) - schema.n_levels[right]
-    np.put_along_axis(onehot, starts + codes[:, right].astype(np.int64), 1.0, axis=1)
-    return cross_sums(codes, schema, left, onehot)
+    features, first = schema.features, first_moments(codes, schema)
+    mine, other = features.part(left), features.part(right)
+    says = first.spread(other, np.eye(len(other.rows)))
+    values = np.zeros((codes.shape[0], len(other.rows)))
+    add_features(codes, other.cell_starts, right, says, values)
+    return first.collect(mine, cell_sums(codes, mine, values))
 
 
 @dataclass(frozen=True)
 class BlockMoments:
-    """Raw third-order counts of one block, from which its lower moments follow.
+    """Raw third moments of one block, from which its lower moments follow.
 
-    ``counts`` (d_u, d_v, d_w) for the variables ``modes`` (three disjoint index arrays); every categorical variable's
-    levels sum to one, so second moments are sums over a mode over its number of variables. Addition merges chunks.
+    ``sums`` (e_u, e_v, e_w) for the variables ``modes`` (three disjoint index arrays), with a level for "missing" after
+    the soft levels of variables that have such cells; ``rows`` the modes' soft levels, ``total`` the rows' weight.
+    Every variable's levels sum to one, so second moments are sums over a mode over its number of variables. Addition
+    merges chunks.
     """
 
     modes: Modes
     rows: Modes
-    counts: Array
-    n_rows: int
+    sums: Array
+    total: float
+    schema: Schema
 
     def __add__(self, other: BlockMoments) -> BlockMoments:
-        return BlockMoments(self.modes, self.rows, self.counts + other.counts, self.n_rows + other.n_rows)
+        return BlockMoments(self.modes, self.rows, self.sums + other.sums, self.total + other.total, self.schema)
+
+    @cached_property
+    def raw(self) -> Array:
+        """E[b_u x b_v x b_w] (d_u, d_v, d_w), missing cells made up for (see :mod:`mixmem.features`)."""
+        raw = self.sums / self.total
+        for axis in range(3):
+            fill = self._filling(axis)
+            if fill is not None:
+                raw = np.moveaxis(np.tensordot(fill, raw, axes=(1, axis)), 0, axis)
+        return np.asarray(raw)
+
+    def _filling(self, axis: int) -> Array | None:
+        """(soft levels, levels with "missing") of a mode: what every level counts as; None if nothing is missing."""
+        features, mode = self.schema.features, self.modes[axis]
+        gaps = features.absent[mode] >= 0
+        if not gaps.any():
+            return None
+        others = tuple(m for m in range(3) if m != axis)
+        means = self.sums.sum(axis=others) / self.total / np.prod([len(self.modes[m]) for m in others])
+        sizes = features.sizes[mode]
+        out = np.zeros((int(sizes.sum()), int((sizes + gaps).sum())))
+        for begin, start, size, gap in zip(starts_of(sizes), starts_of(sizes + gaps), sizes, gaps, strict=True):
+            rows, columns = slice(begin, begin + size), slice(start, start + size)
+            seen = float(means[columns].sum())
+            # a part of a table may lack a variable: even means, as of FirstMoments
+            mean, seen = (means[columns] / seen, seen) if seen > 0.0 else (np.full(size, 1.0 / size), 1.0)
+            out[rows, columns] = np.eye(size) if not gap else mean[:, None] + (np.eye(size) - mean[:, None]) / seen
+            if gap:
+                out[rows, start + size] = mean
+        return out
 
     def corrected(self, alpha0: float) -> Array:
         """The block of M^{jst} (equation 3): E[b x b x b] less what the Dirichlet's own correlation adds."""
-        return correct_third(self.counts / self.n_rows, *self._lower(), alpha0)
+        return correct_third(self.raw, *self._lower(), alpha0)
 
     def corrected_pairs(self, alpha0: float) -> tuple[Array, Array, Array]:
         """The blocks of M^{js} (equation 2) between the modes: (d_u, d_v), (d_u, d_w), (d_v, d_w)."""
@@ -131,7 +215,7 @@ class BlockMoments:
 
     def _lower(self) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
         """Raw second moments between the modes, and the means."""
-        raw = self.counts / self.n_rows
+        raw = self.raw
         n_u, n_v, n_w = (len(mode) for mode in self.modes)
         pairs = raw.sum(axis=2) / n_w, raw.sum(axis=1) / n_v, raw.sum(axis=0) / n_u
         return pairs, (pairs[0].sum(axis=1) / n_v, pairs[0].sum(axis=0) / n_u, pairs[1].sum(axis=0) / n_u)
@@ -157,8 +241,10 @@ def correct_second(raw: Array, left: Array, right: Array, alpha0: float) -> Arra
     return np.asarray(raw - alpha0 / (alpha0 + 1.0) * np.outer(left, right))
 
 
-def third_moments(codes: NDArray[np.unsignedinteger], schema: Schema, blocks: Sequence[Modes]) -> list[BlockMoments]:
-    """Raw third moments of many blocks of a chunk of rows, all in one compiled call.
+def third_moments(
+    codes: NDArray[np.unsignedinteger], schema: Schema, blocks: Sequence[Modes], weights: Array | None = None
+) -> list[BlockMoments]:
+    """Raw third moments of many blocks of a chunk of rows (n, p), with weights (n,), all in one compiled call.
 
     Each block names three disjoint groups of variables: the moment identity holds for distinct variables only, so a
     block whose modes share one would be biased.
@@ -166,26 +252,31 @@ def third_moments(codes: NDArray[np.unsignedinteger], schema: Schema, blocks: Se
     for modes in blocks:
         if len(np.unique(np.concatenate(modes))) < sum(len(mode) for mode in modes):
             raise ValueError("the three modes of a block must hold distinct variables")
+    features, each = schema.features, NO_WEIGHTS if weights is None else weights
+    total = float(len(codes) if weights is None else weights.sum())
     n_blocks, most = len(blocks), max(len(mode) for modes in blocks for mode in modes)
     members = np.full((n_blocks, 3, most), -1, dtype=np.int64)
-    local = np.zeros((n_blocks, 3, most), dtype=np.int64)
-    sizes = np.zeros((n_blocks, 3), dtype=np.int64)
-    shape = np.zeros((n_blocks, 3), dtype=np.int64)
+    cells, local = np.zeros((2, n_blocks, 3, most), dtype=np.int64)
+    sizes, shape = np.zeros((2, n_blocks, 3), dtype=np.int64)
     for b, modes in enumerate(blocks):
         for m, mode in enumerate(modes):
-            levels = schema.n_levels[mode]
+            levels = features.sizes[mode] + (features.absent[mode] >= 0)
             members[b, m, : len(mode)] = mode
-            local[b, m, : len(mode)] = np.cumsum(levels) - levels
-            sizes[b, m] = len(mode)
-            shape[b, m] = levels.sum()
-    counts = np.zeros((n_blocks, *shape.max(axis=0)))
-    block_triples(codes, members, local, sizes, counts)
+            cells[b, m, : len(mode)] = features.cell_offsets[mode]
+            local[b, m, : len(mode)] = starts_of(levels)
+            sizes[b, m], shape[b, m] = len(mode), levels.sum()
+    sums = np.zeros((n_blocks, *shape.max(axis=0)))
+    in_parts(
+        lambda a, b: block_triples(codes, each, members, cells, local, sizes, *features.levels, a, b, sums),
+        n_blocks * most,
+    )
     return [
         BlockMoments(
             modes,
             (mode_rows(schema, modes[0]), mode_rows(schema, modes[1]), mode_rows(schema, modes[2])),
-            counts[b, : shape[b, 0], : shape[b, 1], : shape[b, 2]],
-            int(codes.shape[0]),
+            sums[b, : shape[b, 0], : shape[b, 1], : shape[b, 2]],
+            total,
+            schema,
         )
         for b, modes in enumerate(blocks)
     ]

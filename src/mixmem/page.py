@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from mixmem.kinds import KINDS, Number
+
+Label = tuple[str, str, str]
+"""Variable, level and statistic of a row of theta."""
 
 SHOWN_VARIABLES, SHOWN_LEVELS, SHOWN_COMPONENTS, SHOWN_ROWS = 12, 10, 24, 200
 TYPICAL = 3
@@ -30,15 +36,72 @@ COLOURS = (
 )  # fmt: skip
 
 
-def spread_of_variables(theta: np.ndarray, offsets: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """How far a variable's levels differ between components, 0 to 1, for every variable (p,).
+NUMBERS = {kind.statistics: kind for kind in KINDS.values() if isinstance(kind, Number)}
+"""Kinds of numbers by what theta holds of them."""
+SLICES, SLICED = 64, 4.0
+"""To be compared as categories are, numbers are cut into so many slices, over so many standard deviations."""
+VARIABLES_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Whose the rows of theta are: variable j has rows offsets[j] to offsets[j + 1], and is a number or not."""
+
+    labels: Sequence[Label]
+    names: list[str]
+    offsets: np.ndarray
+    number: np.ndarray
+
+    @classmethod
+    def of(cls, labels: Sequence[Label]) -> Contents:
+        """From the label of every row."""
+        names, sizes, number = [], [], []
+        for name, rows in groupby(labels, key=lambda label: label[0]):
+            own = list(rows)
+            names.append(name)
+            sizes.append(len(own))
+            number.append(own[0][2] != "probability")
+        offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        return cls(labels, names, offsets, np.array(number, dtype=bool))
+
+    def statistics(self, j: int) -> tuple[str, ...]:
+        """What theta holds of a variable, row by row."""
+        return tuple(label[2] for label in self.labels[self.offsets[j] : self.offsets[j + 1]])
+
+
+def spread_of_variables(theta: np.ndarray, labels: Sequence[Label], shares: np.ndarray) -> np.ndarray:
+    """How far a variable differs between components, 0 to 1, for every variable (p,).
 
     The mean over components (weighted by ``shares``, (k,)) of the total variation distance between the component's
-    level probabilities and the average row's; theta (rows, k), variable j in rows offsets[j] to offsets[j + 1].
+    distribution and the average row's; theta (rows, k) with the label of every row.
     """
     weights = shares / shares.sum()
-    deviation = np.abs(theta - (theta @ weights)[:, None]) @ weights
-    return 0.5 * np.add.reduceat(deviation, np.asarray(offsets)[:-1])
+    return np.asarray(_distances(theta, Contents.of(labels), weights) @ weights)
+
+
+def _distances(theta: np.ndarray, contents: Contents, weights: np.ndarray) -> np.ndarray:
+    """Total variation distance of every variable in every component from the average row's (p, k)."""
+    out = 0.5 * np.add.reduceat(np.abs(theta - (theta @ weights)[:, None]), contents.offsets[:-1], axis=0)
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for j in np.flatnonzero(contents.number).tolist():
+        alike.setdefault(contents.statistics(j), []).append(j)
+    for statistics, members in alike.items():
+        for start in range(0, len(members), VARIABLES_AT_ONCE):
+            some = np.array(members[start : start + VARIABLES_AT_ONCE])
+            rows = contents.offsets[some] + np.arange(len(statistics))[:, None]
+            slices = _slices(NUMBERS[statistics], theta[rows])
+            out[some] = 0.5 * np.abs(slices - (slices @ weights)[..., None]).sum(axis=1)
+    return out
+
+
+def _slices(kind: Number, own: np.ndarray) -> np.ndarray:
+    """Probabilities of slices (variables, slices, k) in every component, from theta (rows a variable, variables, k)."""
+    spread = SLICED * np.sqrt(own[1] if len(own) > 1 else own[0])
+    low, high = (own[0] - spread).min(axis=1), (own[0] + spread).max(axis=1)
+    edges = np.linspace(low, high, SLICES + 1, axis=1)[:, 1:-1, None]
+    above = kind.upper_tail(edges, own[:, :, None, :])
+    ends = np.ones_like(above[:, :1])
+    return -np.diff(np.concatenate([ends, above, 0.0 * ends], axis=1), axis=1)
 
 
 def plain_number(value: float) -> str:
@@ -52,27 +115,30 @@ def plain_number(value: float) -> str:
 
 def render_page(
     document: Mapping[str, Any],
-    names: Sequence[tuple[str, str]],
+    labels: Sequence[Label],
     theta: np.ndarray,
     alpha: np.ndarray,
     memberships: np.ndarray,
 ) -> str:
-    """The page, from what fit.json holds, (variable, level) of each row of theta (rows, k), alpha and memberships."""
+    """The page, from what fit.json holds, (variable, level, statistic) of each row of theta (rows, k), alpha and
+    memberships."""
     theta, memberships = np.asarray(theta, dtype=float), np.asarray(memberships, dtype=float)
     k = len(alpha)
-    if theta.shape != (len(names), k) or memberships.ndim != 2 or memberships.shape[1] != k:
+    if theta.shape != (len(labels), k) or memberships.ndim != 2 or memberships.shape[1] != k:
         raise ValueError(f"theta {theta.shape}, alpha ({k},) and memberships {memberships.shape} do not fit together")
     path = document["data"]["path"]
-    shares = memberships.mean(axis=0)
-    groups = [len(list(rows)) for _, rows in groupby(names, key=lambda name: name[0])]
-    offsets = np.concatenate([[0], np.cumsum(groups)])
+    shares = np.asarray(document.get("memberships", {}).get("shares", memberships.mean(axis=0)), dtype=float)
+    contents = Contents.of(labels)
+    distances = _distances(theta, contents, shares / shares.sum())
     return template("report.html.jinja").render(
         fit=document,
         report=document["report"],
         k=k,
         source=shown_source(path),
-        components=_components(names, theta, alpha, shares, offsets),
-        variables=_variables(names, theta, shares, offsets),
+        about=_about(document),
+        genotypes=set(document["data"].get("kinds", ())) == {"dosage"},
+        components=_components(contents, theta, alpha, shares, distances, document["data"].get("means", {})),
+        variables=_variables(contents, theta, shares, distances),
         shown_components=_shown_components(shares),
         rows=_rows(memberships),
         sure=_sure(document),
@@ -86,10 +152,11 @@ def render_page(
 
 def template(name: str) -> Any:
     """A template of this package, which escapes every name it is given and refuses what it was not given."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
 
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        bytecode_cache=FileSystemBytecodeCache(),  # compiling a template takes longer than filling it in
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -112,19 +179,33 @@ def colour(component: int) -> str:
 
 
 def _components(
-    names: Sequence[tuple[str, str]], theta: np.ndarray, alpha: np.ndarray, shares: np.ndarray, offsets: np.ndarray
+    contents: Contents,
+    theta: np.ndarray,
+    alpha: np.ndarray,
+    shares: np.ndarray,
+    distances: np.ndarray,
+    means: Mapping[str, float],
 ) -> list[dict[str, Any]]:
-    lift = theta - (theta @ (shares / shares.sum()))[:, None]
+    """A line a component; ``means`` of the table's numbers, by name."""
+    average = theta @ (shares / shares.sum())
+    lift = theta - average[:, None]
+    offsets = contents.offsets
     # The level of every variable that a component favours most: one variable is named once.
-    best = np.maximum.reduceat(lift, offsets[:-1], axis=0)
+    best = np.where(contents.number[:, None], distances, np.maximum.reduceat(lift, offsets[:-1], axis=0))
     largest = max(float(shares.max()), 1e-12)
     found = []
     for h in range(len(alpha)):
         typical = []
         for j in np.argsort(-best[:, h], kind="stable")[:TYPICAL]:
-            row = offsets[j] + int(lift[offsets[j] : offsets[j + 1], h].argmax())
-            variable, level = names[row]
-            typical.append({"variable": short(variable), "level": short(level), "share": float(theta[row, h])})
+            row = offsets[j]
+            if contents.number[j]:
+                _, scale = _centre(theta[row : offsets[j + 1]], shares / shares.sum())
+                whole = means.get(contents.names[j], average[row])
+                level, note = f"mean {measured(theta[row, h], scale)}", f"all rows {measured(whole, scale)}"
+            else:
+                row += int(lift[row : offsets[j + 1], h].argmax())
+                level, note = short(contents.labels[row][1]), f"{100 * theta[row, h]:.0f}%"
+            typical.append({"variable": short(contents.names[j]), "level": level, "note": note})
         found.append(
             {
                 "number": h + 1,
@@ -143,29 +224,60 @@ def _shown_components(shares: np.ndarray) -> list[int]:
 
 
 def _variables(
-    names: Sequence[tuple[str, str]], theta: np.ndarray, shares: np.ndarray, offsets: np.ndarray
+    contents: Contents, theta: np.ndarray, shares: np.ndarray, distances: np.ndarray
 ) -> list[dict[str, Any]]:
     if theta.shape[1] < 2:
         return []
-    spread = spread_of_variables(theta, offsets, shares)
+    weights = shares / shares.sum()
+    spread = distances @ weights
     columns = _shown_components(shares)
     found = []
     for j in np.argsort(-spread, kind="stable")[:SHOWN_VARIABLES]:
-        rows = np.arange(offsets[j], offsets[j + 1])
-        if len(rows) > SHOWN_LEVELS:  # those that differ most, in the order of the levels
-            differing = np.argsort(-np.ptp(theta[rows], axis=1), kind="stable")[:SHOWN_LEVELS]
-            rows = rows[np.sort(differing)]
+        rows = np.arange(contents.offsets[j], contents.offsets[j + 1])
+        own = theta[rows][:, columns]
+        size = len(rows)
+        if contents.number[j]:
+            levels = _number_lines(theta[rows], weights, columns)
+        else:
+            if size > SHOWN_LEVELS:  # those that differ most, in the order of the levels
+                kept = np.sort(np.argsort(-np.ptp(theta[rows], axis=1), kind="stable")[:SHOWN_LEVELS])
+                rows, own = rows[kept], own[kept]
+            levels = [
+                {"name": short(contents.labels[row][1]), "cells": [(f"{100 * p:.0f}%", float(p)) for p in cells]}
+                for row, cells in zip(rows, own, strict=True)
+            ]
         found.append(
             {
-                "name": short(names[rows[0]][0]),
+                "name": short(contents.names[j]),
+                "number": bool(contents.number[j]),
                 "spread": float(spread[j]),
-                "left_out": int(offsets[j + 1] - offsets[j] - len(rows)),
-                "levels": [
-                    {"name": short(names[row][1]), "cells": [float(theta[row, h]) for h in columns]} for row in rows
-                ],
+                "left_out": 0 if contents.number[j] else size - len(rows),
+                "levels": levels,
             }
         )
     return found
+
+
+def _number_lines(own: np.ndarray, weights: np.ndarray, columns: list[int]) -> list[dict[str, Any]]:
+    """Means, and standard deviations where theta has them, with a shade: where a mean stands among all rows."""
+    middle, scale = _centre(own, weights)
+    means: list[tuple[str, float | None]] = []
+    for h in columns:
+        shade = 0.5 * (1.0 + math.erf((own[0, h] - middle) / scale / math.sqrt(2.0)))
+        means.append((measured(own[0, h], scale), shade))
+    lines = [{"name": "mean", "cells": means}]
+    if len(own) > 1:
+        deviations = [(measured(math.sqrt(own[1, h]), scale), None) for h in columns]
+        lines.append({"name": "standard deviation", "cells": deviations})
+    return lines
+
+
+def _centre(own: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """Mean and standard deviation of a number over all rows, from its theta (rows, k)."""
+    mean = own[0]
+    variance = own[1] if len(own) > 1 else mean  # a count's variance is its mean
+    middle = float(mean @ weights)
+    return middle, math.sqrt(max(float((variance + (mean - middle) ** 2) @ weights), 1e-300))
 
 
 # --- Memberships
@@ -179,7 +291,7 @@ def _rows(memberships: np.ndarray) -> dict[str, Any]:
     return {
         "clear_share": float((largest > CLEAR).mean()),
         "clear_from": CLEAR,
-        "median": float(np.median(largest)),
+        "median": min(math.floor(100.0 * float(np.median(largest))) / 100.0, 0.99) if memberships.shape[1] > 1 else 1.0,
         "histogram": {"tops": (counts / max(int(counts.max()), 1)).tolist(), "most": int(counts.max()) / n},
         "sample": {"size": len(sample), "areas": stacked_areas(sample)},
     }
@@ -264,6 +376,32 @@ def _curve(tried: Sequence[Sequence[float]], value: float) -> dict[str, Any] | N
 
 # --- Small texts
 
+KIND_WORDS = {"dosage": "genotypes", "count": "counts"}
+"""Kinds that a reader knows under other names."""
+
+
+def _about(document: Mapping[str, Any]) -> str:
+    """Kinds of the variables and how much is missing, if there is something to say: "3 continuous, 2% missing"."""
+    data = document["data"]
+    words = {KIND_WORDS.get(kind, kind): count for kind, count in data.get("kinds", {}).items()}
+    parts = [f"{count:,} {word if count > 1 else word.removesuffix('s')}" for word, count in words.items()]
+    if len(words) == 1:
+        parts = [f"all {word}" for word in words if word != "categorical"]
+    if data.get("missing_cells"):
+        share = data["missing_cells"] / (data["rows"] * data["variables"])
+        parts.append(f"{100 * share:.1f}% of the cells missing" if share >= 5e-4 else "few cells missing")
+    return ", ".join(parts)
+
+
+def measured(value: float, scale: float) -> str:
+    """A measurement for reading: three digits, none below a hundredth of ``scale``, the column's deviation.
+
+    >>> measured(4207.3, 800.0), measured(0.12345, 0.1), measured(0.00148, 1.0), measured(17.04, 2.0)
+    ('4,207', '0.123', '0', '17')
+    """
+    value = round(float(value), 2 - math.floor(math.log10(scale))) + 0.0  # no negative zero
+    return f"{value:,.0f}" if 100 <= abs(value) < 1e9 else f"{value:.3g}"
+
 
 def _seconds(seconds: Mapping[str, float]) -> list[dict[str, Any]]:
     total = sum(seconds.values())
@@ -277,6 +415,10 @@ def _said(value: Any) -> str:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_said(part)}" for name, part in value.items())
+    if isinstance(value, (list, tuple)):
+        return " ".join(map(_said, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -59,6 +59,10 @@ PARAMETERS: dict[str, Allowed] = {
         "None, 'auto', 'gibbs' or 'em'", lambda value: value is None or (isinstance(value, str) and value in REFINE)
     ),
     "contamination": Allowed("'auto' or a share from 0 to less than 1", _auto_or(_share)),
+    "missing": Allowed(
+        "None, a list of values that mean a missing cell, or a dictionary from column to such a list",
+        lambda value: value is None or isinstance(value, (list, tuple, set, Mapping, str, int, float)),
+    ),
     "n_restarts": Allowed("an integer of at least 1", _integer(1)),
     "random_state": Allowed(
         "None, an integer of at least 0, or a numpy random generator",

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mixmem.encoding import Encoded
 from mixmem.errors import InputError
+from mixmem.features import starts_of
 from mixmem.kernels.passes import add_features
-from mixmem.moments import Array, Modes, cross_sums, mode_rows
+from mixmem.moments import (
+    Array,
+    BlockMoments,
+    Modes,
+    cell_sums,
+    first_moments,
+    mode_rows,
+    row_weights,
+    third_moments,
+)
 from mixmem.schema import Schema
 
 SKETCH_CELLS, SKETCH_ROWS = 10_000_000, (1_000, 20_000)
@@ -42,15 +53,19 @@ class Plan:
         return u, v, w
 
     def __str__(self) -> str:
+        if not any(len(mode) for mode in self.anchors):
+            return "no plan: started from the genotypes' leading directions"
         names = np.asarray(self.schema.names, dtype=object)
         lines = [f"plan for {self.schema.n_variables} variables ({self.schema.n_rows} rows of theta)"]
         for label, mode in zip("uvw", self.anchors, strict=True):
             shown = ", ".join(map(str, names[mode[:6]])) + (", …" if len(mode) > 6 else "")
-            rows = int(self.schema.n_levels[mode].sum())
+            rows = int(self.schema.features.sizes[mode].sum())
             lines.append(f"  anchors {label}: {len(mode)} variables, {rows} rows: {shown}")
         if self.partitions:
             sizes = [sum(len(mode) for mode in part) for part in self.partitions]
-            shapes = [tuple(int(self.schema.n_levels[mode].sum()) for mode in self.block(r)) for r in range(len(sizes))]
+            shapes = [
+                tuple(int(self.schema.features.sizes[mode].sum()) for mode in self.block(r)) for r in range(len(sizes))
+            ]
             largest = " x ".join(map(str, max(shapes, key=math.prod)))
             lines.append(
                 f"  {len(sizes)} partitions of {min(sizes)} to {max(sizes)} further variables; largest block {largest}"
@@ -62,7 +77,7 @@ class Plan:
 
 def capacity(schema: Schema, mode: NDArray[np.int64]) -> int:
     """Largest column rank theta of these variables can have: their rows sum to one, so d_j - 1 each, plus 1."""
-    return int(1 + (schema.n_levels[mode] - 1).sum())
+    return int(1 + (schema.features.sizes[mode] - 1).sum())
 
 
 def carries(schema: Schema, modes: Modes, k: int) -> bool:
@@ -87,6 +102,7 @@ def make_plan(
     anchors: str | Sequence[Sequence[str]] = "auto",
     n_partitions: str | int = "auto",
     rng: np.random.Generator,
+    weights: Array | None = None,
 ) -> Plan:
     """Choose anchors from the data (or take them by name) and split the other variables at random.
 
@@ -95,14 +111,16 @@ def make_plan(
     """
     k = n_components
     everything = np.arange(schema.n_variables)
+    if schema.n_variables < 3:  # there are no third moments
+        return Plan(schema, _deal(schema, everything), ())
     if isinstance(anchors, str):
         # the paper's way keeps its blocks small; the default way forms one block only and can afford a better one
         rows = max(4 * k, 48) if n_partitions == "auto" else max(2 * k, 16)
-        size = int(np.ceil(rows / schema.n_levels.mean()))
+        size = int(np.ceil(rows / schema.features.sizes.mean()))
         if schema.n_variables <= 3 * size + (size if n_partitions == "auto" else 0):
             modes = _deal(schema, rng.permutation(everything))
         else:
-            modes = _informative(codes, schema, k, size, rng)
+            modes = _informative(codes, schema, k, size, rng, weights)
             if not carries(schema, modes, k):
                 modes = _deal(schema, rng.permutation(everything))
         advice = f"at most {largest_k(schema)} components, or more variables"
@@ -123,6 +141,13 @@ def make_plan(
     return Plan(schema, modes, partitions)
 
 
+def anchor_moments(codes: NDArray[np.unsignedinteger], plan: Plan, weights: Array | None = None) -> BlockMoments | None:
+    """The anchor block's raw moments; None where there are fewer than three variables."""
+    if plan.schema.n_variables < 3:
+        return None
+    return third_moments(codes, plan.schema, [plan.anchors], weights)[0]
+
+
 def _thirds(variables: NDArray[np.int64], turn: int) -> Modes:
     """Split evenly in three; the mode that gets the odd variable takes turns."""
     parts = [variables[(m + turn) % 3 :: 3] for m in range(3)]
@@ -131,13 +156,13 @@ def _thirds(variables: NDArray[np.int64], turn: int) -> Modes:
 
 def _deal(schema: Schema, order: NDArray[np.int64]) -> Modes:
     """Deal variables to three modes, those with most levels first, each to the mode of least rank so far."""
-    order = order[np.argsort(-schema.n_levels[order], kind="stable")]
+    order = order[np.argsort(-schema.features.sizes[order], kind="stable")]
     hands: list[list[int]] = [[], [], []]
     ranks = [1, 1, 1]
     for j in order:
         least = ranks.index(min(ranks))
         hands[least].append(int(j))
-        ranks[least] += int(schema.n_levels[j]) - 1
+        ranks[least] += int(schema.features.sizes[j]) - 1
     u, v, w = (np.sort(np.asarray(hand, dtype=np.int64)) for hand in hands)
     return u, v, w
 
@@ -162,6 +187,7 @@ def _informative(
     k: int,
     size: int,
     rng: np.random.Generator,
+    weights: Array | None,
 ) -> Modes:
     """Three sets of ``size`` variables whose covariance with a random sketch of the others is large and varied.
 
@@ -169,17 +195,18 @@ def _informative(
     not in, since a variable's covariance with itself says nothing about memberships.
     """
     p = schema.n_variables
-    rows = spread_rows(codes, int(np.clip(SKETCH_CELLS // p, *SKETCH_ROWS)))
-    width = 2 * k + 8
-    directions = rng.standard_normal((schema.n_rows, width))
-    halves = np.array_split(rng.permutation(p), 2)
-    covariance = np.empty((schema.n_rows, width))
+    most = int(np.clip(SKETCH_CELLS // p, *SKETCH_ROWS))
+    rows, weights = spread_rows(codes, most), spread_rows(row_weights(codes, weights), most)
+    features, first, width = schema.features, first_moments(rows, schema, weights), 2 * k + 8
+    directions = rng.standard_normal((int(features.offsets[-1]), width))
+    halves = [features.part(half) for half in np.array_split(rng.permutation(p), 2)]
+    covariance = np.empty_like(directions)
     for mine, other in ((halves[0], halves[1]), (halves[1], halves[0])):
-        sketch = _sketch(rows, schema, other, directions)
-        mine_rows = mode_rows(schema, mine)
-        sums = cross_sums(rows, schema, mine, sketch - sketch.mean(axis=0))
-        covariance[mine_rows] = sums / len(rows)
-    strength = np.add.reduceat((covariance**2).sum(axis=1), schema.offsets[:-1])
+        sketch = np.zeros((len(rows), width))
+        add_features(rows, other.cell_starts, other.variables, first.spread(other, directions[other.rows]), sketch)
+        sketch -= np.average(sketch, axis=0, weights=weights)
+        covariance[mine.rows] = first.collect(mine, cell_sums(rows, mine, sketch * weights[:, None])) / first.total
+    strength = np.add.reduceat((covariance**2).sum(axis=1), features.offsets[:-1])
     candidates = np.argsort(-strength, kind="stable")[: min(p, 12 * size)]
     return _spread(schema, covariance, candidates, max(1, k - 1), size)
 
@@ -190,23 +217,15 @@ def spread_rows(rows: NDArray[Any], most: int) -> NDArray[Any]:
     return rows if n <= most else np.ascontiguousarray(rows[np.arange(most) * n // most])
 
 
-def part_of(
-    codes: NDArray[np.unsignedinteger], schema: Schema, most_rows: int, most_variables: int, rng: np.random.Generator
-) -> tuple[NDArray[np.unsignedinteger], Schema]:
+def part_of(table: Encoded, most_rows: int, most_variables: int, rng: np.random.Generator) -> Encoded:
     """At most so many rows, evenly spread, and variables, drawn at random, of a table that may be large."""
-    rows = spread_rows(codes, most_rows)
+    n, schema = len(table.codes), table.schema
+    part = table if n <= most_rows else table.take(spread_rows(np.arange(n), most_rows))
     if schema.n_variables <= most_variables:
-        return rows, schema
+        return part
     kept = np.sort(rng.choice(schema.n_variables, most_variables, replace=False))
-    return np.ascontiguousarray(rows[:, kept]), Schema(tuple(schema.variables[j] for j in kept))
-
-
-def _sketch(
-    rows: NDArray[np.unsignedinteger], schema: Schema, variables: NDArray[np.int64], directions: Array
-) -> Array:
-    out = np.zeros((len(rows), directions.shape[1]))
-    add_features(rows, schema.offsets[variables], variables, directions, out)
-    return out
+    codes = np.ascontiguousarray(part.codes[:, kept])
+    return replace(part, codes=codes, schema=Schema(tuple(schema.variables[j] for j in kept)))
 
 
 def _spread(schema: Schema, covariance: Array, candidates: NDArray[np.int64], rank: int, size: int) -> Modes:
@@ -215,8 +234,8 @@ def _spread(schema: Schema, covariance: Array, candidates: NDArray[np.int64], ra
     A mode's span has at most ``rank`` directions (covariances of k components span k - 1); once it is full the mode
     starts over, so that every direction is carried by several variables.
     """
-    sizes = schema.n_levels[candidates]
-    starts = np.cumsum(sizes) - sizes
+    sizes = schema.features.sizes[candidates]
+    starts = starts_of(sizes)
     original = covariance[mode_rows(schema, candidates)]
     residuals = [original.copy() for _ in range(3)]
     taken = np.zeros(len(candidates), dtype=bool)

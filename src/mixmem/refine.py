@@ -12,13 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.em import Maximum, maximise
-from mixmem.gibbs import BATCH, LEAST_BATCHES, WARM_BATCHES, Posterior, Unknowns, clean_theta, sample_posterior
+from mixmem.em import Maximum
+from mixmem.encoding import Encoded
+from mixmem.errors import InputError
+from mixmem.gibbs import BATCH, LEAST_BATCHES, WARM_BATCHES, Posterior, Unknowns, sample_posterior
+from mixmem.likeliest import are_genotypes, dirichlet_of, most_likely
 from mixmem.memberships import fit_rows
 from mixmem.moments import Array
+from mixmem.noise import clean_theta, noisy_theta
 from mixmem.plan import spread_rows
 from mixmem.progress import Progress
-from mixmem.schema import Schema
 from mixmem.select import LIKELIHOOD_ROWS, log_marginal
 
 METHODS = (None, "auto", "gibbs", "em")
@@ -52,13 +55,23 @@ def seconds_for(n_cells: int, k: int) -> float:
     return n_cells * (8.0 + 2.4 * k) * 1e-9
 
 
-def choose_method(refine: str | None, shape: tuple[int, ...], k: int) -> tuple[str | None, str]:
-    """What ``refine`` stands for in a table of this shape (n, p), and why."""
-    n_rows, n_variables = shape
+def choose_method(refine: str | None, table: Encoded, k: int) -> tuple[str | None, str]:
+    """What ``refine`` stands for with this table, and why."""
+    n_rows, n_variables = table.codes.shape
+    if refine == "gibbs" and not _whole(table):
+        raise InputError(
+            "refine='gibbs' samples rows, and weights that are no whole numbers say nothing of how many there are; "
+            "expected refine=None or 'em'"
+        )
     if refine != "auto":
         return refine, "asked for"
+    if not _whole(table):
+        return None, "rows have weights that are no whole numbers, so there are no rows to sample"
+    n_rows = n_rows if table.weights is None else int(table.weights.sum())
     if k == 1:
         return None, "one component has nothing to refine"
+    if are_genotypes(table.schema):
+        return "em", "genotypes: the likelihood that programs for ancestry maximise and report"
     if n_variables > LONG_ROW:
         return None, (
             f"in rows of {n_variables} variables, more than {LONG_ROW}, the sweeps are near the limit; "
@@ -70,14 +83,25 @@ def choose_method(refine: str | None, shape: tuple[int, ...], k: int) -> tuple[s
     return "gibbs", f"in rows of {n_variables} variables, at most {LONG_ROW}, sampling is the most accurate"
 
 
+def _whole(table: Encoded) -> bool:
+    """Whether every row stands for a whole number of rows."""
+    return table.weights is None or bool((table.weights == np.rint(table.weights)).all())
+
+
+def _repeated(table: Encoded) -> NDArray[np.unsignedinteger]:
+    """Codes with every row as often as it stands for, in an order that depends on what rows hold alone."""
+    codes = table.codes if table.weights is None else np.repeat(table.codes, table.weights.astype(np.int64), axis=0)
+    return np.ascontiguousarray(codes[np.lexsort(codes.T[::-1])])
+
+
 def refine(
-    codes: NDArray[np.unsignedinteger],
-    schema: Schema,
+    table: Encoded,
     theta: Array,
     alpha: Array,
     method: str | None,
     reason: str,
     *,
+    memberships: Array | None,
     free_alpha0: bool,
     contamination: str | float,
     seed: np.random.SeedSequence,
@@ -85,11 +109,19 @@ def refine(
 ) -> Refined:
     """Refine theta (rows, k) and alpha (k,), which describe the table as it is, noise included.
 
-    ``contamination`` is the share of noise cells, or "auto": drawn by the sampler, zero without it.
+    ``contamination`` is the share of noise cells, or "auto": drawn by the sampler, zero without it. ``memberships``
+    (n, k) are those that theta came with, if it did: then alpha comes from the most likely ones.
     """
+    schema = table.schema
     delta = 0.0 if isinstance(contamination, str) else float(contamination)
     if method is None:
         return Refined(None, reason, clean_theta(theta, delta, schema), alpha, delta)
+    if memberships is not None:
+        likeliest = most_likely(table, theta, memberships, progress=progress)
+        found = dirichlet_of(likeliest.memberships, table.weights)
+        alpha = found if free_alpha0 else found * alpha.sum() / found.sum()
+        return Refined(method, reason, likeliest.theta, alpha, 0.0, maximum=likeliest)
+    codes = _repeated(table) if method == "gibbs" else table.codes
     scored = spread_rows(codes, LIKELIHOOD_ROWS)
     before = float(log_marginal(scored, schema, theta, alpha).mean())
     posterior = maximum = None
@@ -99,20 +131,7 @@ def refine(
         clean, alpha, delta = posterior.theta, posterior.alpha, posterior.delta
     else:
         start = fit_rows(codes, schema, theta, alpha, progress=progress).memberships
-        maximum = maximise(codes, schema, theta, start, progress=progress)
+        maximum = most_likely(table, theta, start, progress=progress)
         clean = clean_theta(maximum.theta, delta, schema)
     after = float(log_marginal(scored, schema, noisy_theta(clean, delta, schema), alpha).mean())
     return Refined(method, reason, clean, alpha, delta, posterior, maximum, (before, after), len(scored))
-
-
-def noisy_theta(theta: Array, delta: float, schema: Schema) -> Array:
-    """Probabilities of levels (rows, k) with a share delta of uniform noise: (1 - delta) theta + delta / d.
-
-    >>> import numpy as np
-    >>> from mixmem.schema import Schema, Variable
-    >>> noisy_theta(np.array([[0.0], [1.0]]), 0.1, Schema((Variable("a", ("no", "yes")),)))
-    array([[0.05],
-           [0.95]])
-    """
-    levels = np.repeat(schema.n_levels, schema.n_levels)[:, None]
-    return np.asarray((1.0 - delta) * theta + delta / levels)

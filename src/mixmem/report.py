@@ -22,12 +22,14 @@ def fit_report(
     refined: Refined,
     *,
     n_rows: int,
+    total: float,
+    free_alpha0: bool,
     seed: np.random.SeedSequence,
     seconds: dict[str, float],
 ) -> dict[str, Any]:
     """Plan, alpha0, blocks, matching guarantees, sweeps and timings, in plain numbers, texts and lists.
 
-    This is ``model.report_`` and stands in ``fit.json``. Infinite numbers become None.
+    This is ``model.report_`` and stands in ``fit.json``. Infinite numbers become None. ``total`` is the rows' weight.
     """
     blocks, swept = estimate.blocks, estimate.swept
     names = np.asarray(plan.schema.names, dtype=object)
@@ -45,12 +47,12 @@ def fit_report(
             "partitions": len(plan.partitions),
             "text": str(plan),
         },
-        "alpha0": _alpha0(estimate, alpha0, refined),
+        "alpha0": _alpha0(estimate, alpha0, refined, free_alpha0),
         "contamination": _contamination(refined),
-        "refine": _refine(refined),
+        "refine": _refine(refined, total),
         "blocks": {
             "count": len(blocks),
-            "negative_fraction": float(np.mean([block.negative_fraction for block in blocks])),
+            "negative_fraction": float(np.mean([block.negative_fraction for block in blocks])) if blocks else 0.0,
             "converged": sum(block.converged for block in blocks),
             "each": [
                 {
@@ -99,25 +101,27 @@ def _convergence(estimate: Estimate, refined: Refined) -> tuple[bool, str]:
         found = refined.posterior
         return found.converged, (
             f"{found.n_chains} chains of {found.n_sweeps} sweeps after {found.n_warm}, "
-            f"R-hat {np.median(found.rhat):.2f} (median) to {found.rhat.max():.2f}, "
+            f"R-hat {np.median(found.rhat):.2f} (median), to {np.quantile(found.rhat, 0.95):.2f} in 95 % of theta, "
             f"median effective sample size {np.median(found.ess):.0f}"
         )
     if refined.maximum is not None:
         return refined.maximum.converged, refined.maximum.reason
     if estimate.swept is not None:
         return estimate.swept.converged, estimate.swept.reason
+    if not estimate.blocks:
+        return True, "rows split by their first direction: fewer than three variables have no third moments"
     return all(block.converged for block in estimate.blocks), estimate.blocks[-1].reason
 
 
-def _alpha0(estimate: Estimate, chosen: Alpha0 | None, refined: Refined) -> dict[str, Any]:
+def _alpha0(estimate: Estimate, chosen: Alpha0 | None, refined: Refined, free: bool) -> dict[str, Any]:
     """The value, whether it was estimated and how well it is determined: the standard error of its logarithm."""
     error = None if chosen is None else _finite(chosen.standard_error)
-    if chosen is not None and refined.posterior is not None:
+    if free and refined.posterior is not None:
         error = float(np.log(refined.posterior.alpha_draws.sum(axis=1)).std())
     return {
         "value": float(refined.alpha.sum()),
         "of_moments": estimate.concentration.alpha0,
-        "estimated": chosen is not None,
+        "estimated": free and (chosen is not None or refined.method is not None),
         "standard_error_of_log": error,
         "at_bound": chosen is not None and chosen.at_bound,
         "tried": [] if chosen is None else [list(point) for point in chosen.tried],
@@ -131,7 +135,7 @@ def _contamination(refined: Refined) -> dict[str, Any]:
     return {"value": refined.delta, "estimated": error > 0.0, "standard_error": error}
 
 
-def _refine(refined: Refined) -> dict[str, Any]:
+def _refine(refined: Refined, total: float) -> dict[str, Any]:
     """The method and why, the likelihood before and after, and how the method fared."""
     return {
         "method": refined.method,
@@ -144,6 +148,7 @@ def _refine(refined: Refined) -> dict[str, Any]:
         if refined.maximum is None
         else {
             "rounds": len(refined.maximum.history) - 1,
+            "log_likelihood": refined.maximum.history[-1] * total,
             "likelihood_given_memberships": list(refined.maximum.history),
             "converged": refined.maximum.converged,
             "reason": refined.maximum.reason,

@@ -1,39 +1,27 @@
 """Variables, their kinds and levels, and the rows they own in theta.
 
-Theta stacks one row per level of each variable. Where a variable's rows begin is known here and nowhere else
-(`Schema.offsets`).
+Theta stacks one row per level of each category, and the statistics of each number. Where a variable's rows begin is
+known here and nowhere else (`Schema.offsets`); the rows of the moments are `Schema.features`.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mixmem.errors import InputError
+from mixmem.features import Features
+from mixmem.kinds import KINDS, Dosage, Number
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MAX_LEVELS = 65_535
-"""Codes are at most 16 bits wide; a variable with more levels is no category."""
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What a kind of variable puts into theta."""
-
-    statistic: str
-    """The name of its rows in the `statistic` column of the theta table."""
-
-
-KINDS: dict[str, Kind] = {"categorical": Kind(statistic="probability")}
-# Both are categories to the moments; the names are kept because users declare them.
-KINDS["binary"] = KINDS["ordinal"] = KINDS["categorical"]
+NO_VALUES = np.empty(0)
 
 VALUE_TYPES: dict[str, Callable[[str], Any]] = {
     "str": str,
@@ -45,12 +33,21 @@ VALUE_TYPES: dict[str, Callable[[str], Any]] = {
 
 @dataclass(frozen=True)
 class Variable:
-    """One column: its name and its levels as canonical texts (see `mixmem.encoding`), in order."""
+    """One column: its name, its kind, and its levels as canonical texts (see `mixmem.encoding`), in order.
+
+    Levels are categories, or alleles, of which a cell holds ``ploidy``; numbers have none. What belongs to a table
+    rather than to a model takes no part in comparisons: the ``values`` of a number's codes, the ``knots`` of its soft
+    levels, and whether cells are ``missing``.
+    """
 
     name: str
-    levels: tuple[str, ...]
+    levels: tuple[str, ...] = ()
     value_type: str = "str"
     kind: str = "categorical"
+    ploidy: int = 2
+    values: np.ndarray = field(default_factory=lambda: NO_VALUES, compare=False, repr=False)
+    knots: tuple[float, ...] = field(default=(), compare=False, repr=False)
+    missing: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -59,26 +56,45 @@ class Variable:
             raise InputError(
                 f"variable {self.name!r} has value type {self.value_type!r}; expected one of {', '.join(VALUE_TYPES)}"
             )
-        if not self.levels:
-            raise InputError(f"variable {self.name!r} has no levels; expected at least one")
-        if len(self.levels) > MAX_LEVELS:
-            raise InputError(
-                f"variable {self.name!r} has {len(self.levels)} levels; expected at most {MAX_LEVELS}: "
-                "drop the column or merge its levels"
-            )
-        if len(set(self.levels)) != len(self.levels):
-            twice = next(level for level in self.levels if self.levels.count(level) > 1)
-            raise InputError(f"variable {self.name!r} lists level {twice!r} twice; name each level once")
+        KINDS[self.kind].check(self)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether cells are numbers rather than one of a few levels."""
+        return KINDS[self.kind].number
+
+    @property
+    def labels(self) -> list[tuple[str, str]]:
+        """Level and statistic of every row it owns in theta; numbers have no level."""
+        kind = KINDS[self.kind]
+        if kind.number:
+            return [("", statistic) for statistic in kind.statistics]
+        return [(level, kind.statistics[0]) for level in self.levels]
 
     @property
     def n_rows(self) -> int:
         """Rows this variable owns in theta."""
-        return len(self.levels)
+        return len(KINDS[self.kind].statistics) if KINDS[self.kind].number else len(self.levels)
 
-    def values(self) -> list[Any]:
-        """The levels as the values they were read from."""
-        convert = VALUE_TYPES[self.value_type]
-        return [convert(level) for level in self.levels]
+    def of_codes(self) -> list[Any]:
+        """What a cell of each code holds: a level's value, a genotype (the number of copies of the second allele, or
+        both alleles), a number; None comes last, for missing."""
+        kind = KINDS[self.kind]
+        if isinstance(kind, Number):
+            held: list[Any] = self.values.tolist()
+            if self.value_type == "int":
+                held = [int(value) if float(value).is_integer() else value for value in held]
+        elif isinstance(kind, Dosage):
+            copies = kind.copies(self)
+            held = (
+                copies.sum(axis=1).tolist()
+                if len(self.levels) == 2
+                else ["/".join(self.levels[a] for a in alleles) for alleles in copies]
+            )
+        else:
+            convert = VALUE_TYPES[self.value_type]
+            held = [convert(level) for level in self.levels]
+        return [*held, None]
 
 
 @dataclass(frozen=True)
@@ -99,15 +115,14 @@ class Schema:
         return len(self.variables)
 
     @cached_property
-    def n_levels(self) -> np.ndarray:
-        """(p,) int64: the number of levels of each variable."""
-        return np.array([len(variable.levels) for variable in self.variables], dtype=np.int64)
+    def sizes(self) -> np.ndarray:
+        """(p,) int64: the number of rows of each variable in theta."""
+        return np.array([variable.n_rows for variable in self.variables], dtype=np.int64)
 
     @cached_property
     def offsets(self) -> np.ndarray:
         """(p + 1,) int64: variable j owns rows offsets[j] to offsets[j + 1] of theta."""
-        rows = [variable.n_rows for variable in self.variables]
-        offsets = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)]).astype(np.int64)
+        offsets = np.concatenate([[0], np.cumsum(self.sizes, dtype=np.int64)]).astype(np.int64)
         offsets.flags.writeable = False
         return offsets
 
@@ -116,10 +131,26 @@ class Schema:
         """Rows of theta."""
         return int(self.offsets[-1])
 
+    @cached_property
+    def features(self) -> Features:
+        """Cells and soft levels, the rows of the moments' theta."""
+        return Features(self.variables, [variable.missing for variable in self.variables])
+
+    @property
+    def complete(self) -> Schema:
+        """The same variables, none of them with missing cells."""
+        return Schema(tuple(replace(variable, missing=False) for variable in self.variables))
+
+    @cached_property
+    def labels(self) -> list[tuple[str, str, str]]:
+        """Variable, level and statistic of every row of theta."""
+        return [(variable.name, *label) for variable in self.variables for label in variable.labels]
+
     @property
     def codes_dtype(self) -> np.dtype:
         """The narrowest unsigned type that holds every code, with its largest value to spare."""
-        return np.dtype(np.uint8 if max(self.n_levels, default=0) <= 255 else np.uint16)
+        most = int(np.diff(self.features.cell_offsets).max(initial=0))
+        return np.dtype(np.uint8 if most <= 255 else np.uint16)
 
     @cached_property
     def _positions(self) -> dict[str, int]:
@@ -140,29 +171,22 @@ class Schema:
         theta = np.asarray(theta)
         if theta.ndim != 2 or theta.shape[0] != self.n_rows:
             raise InputError(f"theta has shape {theta.shape}; expected ({self.n_rows}, k)")
-        labels = {
-            "variable": [v.name for v in self.variables for _ in v.levels],
-            "level": [level for v in self.variables for level in v.levels],
-            "statistic": [KINDS[v.kind].statistic for v in self.variables for _ in v.levels],
-        }
+        labels = dict(zip(("variable", "level", "statistic"), zip(*self.labels, strict=True), strict=True))
         components = [f"component_{h + 1}" for h in range(theta.shape[1])]
         return pd.concat([pd.DataFrame(labels), pd.DataFrame(theta, columns=components)], axis=1)
 
     def to_dict(self) -> dict[str, Any]:
         """A form that JSON can hold."""
-        return {
-            "variables": [
-                {"name": v.name, "levels": list(v.levels), "value_type": v.value_type, "kind": v.kind}
-                for v in self.variables
-            ]
-        }
+        kept = ("name", "levels", "value_type", "kind", "ploidy")
+        return {"variables": [{name: getattr(v, name) for name in kept} for v in self.variables]}
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Schema:
         """The inverse of `to_dict`."""
         try:
             variables = tuple(
-                Variable(v["name"], tuple(v["levels"]), v["value_type"], v["kind"]) for v in document["variables"]
+                Variable(v["name"], tuple(v["levels"]), v["value_type"], v["kind"], v.get("ploidy", 2))
+                for v in document["variables"]
             )
         except (KeyError, TypeError) as error:
             raise InputError(f"the schema is not one that mixmem wrote ({error!r}); fit the model again") from error

@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.assemble import concentration
+from mixmem.assemble import concentration, theta_of
+from mixmem.encoding import Encoded
 from mixmem.estimate import Settings, estimate
+from mixmem.evidence import Evidence
 from mixmem.kernels import in_parts
 from mixmem.kernels.particles import marginal_likelihood
-from mixmem.memberships import LEAST_PROBABILITY, fit_rows
-from mixmem.moments import Array, first_moments, third_moments
-from mixmem.plan import make_plan, part_of, spread_rows
+from mixmem.memberships import fit_rows
+from mixmem.moments import Array, first_moments
+from mixmem.plan import anchor_moments, make_plan, part_of, spread_rows
 from mixmem.progress import Progress
 from mixmem.schema import Schema
 from mixmem.sweep import sweep
@@ -51,8 +53,7 @@ class Alpha0:
 
 
 def choose_alpha0(
-    codes: NDArray[np.unsignedinteger],
-    schema: Schema,
+    table: Encoded,
     settings: Settings,
     *,
     seed: np.random.SeedSequence,
@@ -61,11 +62,12 @@ def choose_alpha0(
     """The alpha0 whose moment estimate gives the rows the highest likelihood, on a part of the table."""
     rng = np.random.default_rng([*seed.generate_state(4), 2])
     settings = replace(settings, n_sweeps=SWEEPS)
-    part, part_schema = part_of(codes, schema, MOST_ROWS, MOST_VARIABLES, rng)
-    first = first_moments(part, part_schema)
-    plan = make_plan(part, part_schema, settings.n_components, rng=rng)
-    block = third_moments(part, part_schema, [plan.anchors])[0]
-    scored = spread_rows(part, LIKELIHOOD_ROWS)
+    sample = part_of(table, MOST_ROWS, MOST_VARIABLES, rng)
+    part, part_schema, weights = sample.codes, sample.schema, sample.weights
+    first = first_moments(part, part_schema, weights)
+    plan = make_plan(part, part_schema, settings.n_components, rng=rng, weights=weights)
+    block = anchor_moments(part, plan, weights)
+    scored = sample.take(spread_rows(np.arange(len(part)), LIKELIHOOD_ROWS))
     tried: dict[float, float] = {}
     thetas: dict[float, Array] = {}
     order = np.random.default_rng([*seed.generate_state(4), 3])
@@ -77,15 +79,20 @@ def choose_alpha0(
                 continue
             alpha0 = float(np.exp(point))
             if not thetas:
-                start = estimate(part, plan, first, block, alpha0, settings, seed=seed, progress=Progress()).theta
+                start = estimate(
+                    part, plan, first, block, alpha0, settings, seed=seed, progress=Progress(), weights=weights
+                ).theta
             else:
                 start = thetas[min(thetas, key=lambda known: abs(known - point))]
             swept = sweep(
-                part, part_schema, first, start, alpha0, n_sweeps=SWEEPS, tol=0.0, rng=order, progress=Progress()
-            )
+                part, part_schema, first, start, alpha0, n_sweeps=SWEEPS, tol=0.0, rng=order, progress=Progress(),
+                weights=weights,
+            )  # fmt: skip
             thetas[point] = swept.theta
             alpha = concentration(swept.weights, alpha0).alpha
-            tried[point] = float(row_likelihood(scored, part_schema, swept.theta, alpha).mean())
+            theta = theta_of(part_schema, swept.theta, first)
+            likelihood = row_likelihood(scored.codes, part_schema, theta, alpha)
+            tried[point] = float(np.average(likelihood, weights=scored.weights))
 
     low, high = float(np.log(RANGE[0])), float(np.log(RANGE[1]))
     with progress.stage("alpha0", COARSE + FINE) as step:
@@ -93,7 +100,7 @@ def choose_alpha0(
         look(coarse[np.argsort(np.abs(coarse), kind="stable")])  # alpha0 = 1 first, then outwards
         center = float(np.clip(max(tried, key=tried.__getitem__), low + REACH, high - REACH))
         look(np.linspace(center - REACH, center + REACH, FINE))
-    best, error = _peak(tried, len(scored))
+    best, error = _peak(tried, len(scored.codes))
     points = tuple((float(np.exp(point)), tried[point]) for point in sorted(tried))
     return Alpha0(float(np.exp(best)), error, points, bool(best <= low + 1e-6 or best >= high - 1e-6))
 
@@ -109,12 +116,23 @@ def row_likelihood(
     codes: NDArray[np.unsignedinteger], schema: Schema, theta: Array, alpha: Array, n_particles: int = PARTICLES
 ) -> Array:
     """log p(row | theta, alpha) of every row (n,), memberships integrated out; the same for the same arguments."""
-    out = np.empty(codes.shape[0])
-    safe = np.maximum(theta, LEAST_PROBABILITY)
+    evidence, out = Evidence(codes, schema), np.empty(codes.shape[0])
+    table = evidence.table(theta)
     in_parts(
-        lambda a, b: marginal_likelihood(codes[a:b], schema.offsets, safe, alpha, n_particles, 0, out[a:b]), len(codes)
+        lambda a, b: marginal_likelihood(
+            evidence.codes[a:b],
+            evidence.starts,
+            evidence.absent,
+            table,
+            evidence.marks,
+            alpha,
+            n_particles,
+            0,
+            out[a:b],
+        ),
+        len(codes),
     )
-    return out
+    return out + evidence.scale(theta)
 
 
 def _peak(tried: dict[float, float], n_rows: int) -> tuple[float, float]:

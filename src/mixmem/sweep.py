@@ -13,6 +13,8 @@ m_s = E[f_is], m = sum_s m_s, c1 = alpha0 / (alpha0 + 2) and c2 = 2 alpha0^2 / (
 and theta_j times the weights minimises 1/2 tr(X Q X') - tr(X Z_j') over X >= 0. u and y are sums over a row's cells of
 rows of one table (theta | 2 c1 m theta - theta^2), so a step costs one pass over the cells of A, and a sweep O(n p k).
 Variables not known yet have zero rows in theta and add nothing: from the anchors to all variables is one such step.
+
+The tables of theta, f and g are by *cells* (codes), of which b_ij are mixtures of soft levels: see mixmem.features.
 """
 
 from __future__ import annotations
@@ -25,11 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixmem.assemble import simplex_rows
+from mixmem.features import Part
 from mixmem.kernels import ROW_BLOCK, in_parts, threads_for
 from mixmem.kernels.grams import gram_sums
 from mixmem.kernels.nqp import exact_rows
 from mixmem.kernels.passes import add_features, pair_sums
-from mixmem.moments import Array, FirstMoments, mode_rows, waves
+from mixmem.moments import NO_WEIGHTS, Array, FirstMoments, waves
 from mixmem.progress import Progress
 from mixmem.schema import Schema
 
@@ -52,105 +55,112 @@ class Swept:
 class FullTensor:
     """The alternating least squares step on the tensor of all distinct triples, with its per-row state.
 
-    Holds the rows' features of all variables (``totals``, (n, 2w)), kept up to date as theta changes.
+    Theta (soft levels, k) is that of the moments. Holds the rows' features of all variables (``totals``, (n, 2w)), kept
+    up to date as theta changes. Rows may have weights (n,).
     """
 
     def __init__(
-        self, codes: NDArray[np.unsignedinteger], schema: Schema, first: FirstMoments, theta: Array, alpha0: float
+        self,
+        codes: NDArray[np.unsignedinteger],
+        schema: Schema,
+        first: FirstMoments,
+        theta: Array,
+        alpha0: float,
+        weights: Array | None = None,
     ):
-        self.codes, self.schema, self.means = codes, schema, first.means
+        self.codes, self.features, self.first = codes, schema.features, first
+        self.row_weights = NO_WEIGHTS if weights is None else weights
         self.n_rows, self.k = codes.shape[0], theta.shape[1]
         self.once = alpha0 / (alpha0 + 2.0)
         self.twice = 2.0 * alpha0**2 / ((alpha0 + 1.0) * (alpha0 + 2.0))
         self.width = -(-self.k // 4) * 4  # whole vector registers: a padded loop is faster than a ragged one
         self.theta = theta.copy()
         self.weights = np.ones(self.k)
-        everything = np.arange(schema.n_variables)
-        self.table = self._features(everything, theta)
+        everything = self.features.whole
+        self.table = self._says(everything, theta)
         self.totals = np.zeros((self.n_rows, 2 * self.width))
-        known = everything[np.add.reduceat(theta.sum(axis=1), schema.offsets[:-1]) > 0.0]
-        self._add(schema.offsets[known], known, self.table)
+        known = np.flatnonzero(np.add.reduceat(theta.sum(axis=1), self.features.offsets[:-1]) > 0.0)
+        self._add(self.features.cell_offsets[known], known, self.table)
         self.sums = self._sums(everything)
 
     def _add(self, starts: NDArray[np.int64], members: NDArray[np.int64], table: Array) -> None:
         """Add what rows of a table say of the members, which start there, to every row's features."""
         in_parts(lambda a, b: add_features(self.codes[a:b], starts, members, table, self.totals[a:b]), self.n_rows)
 
-    def _features(self, variables: NDArray[np.int64], theta: Array) -> Array:
-        """Rows (theta | 2 c1 m theta - theta^2) of the given variables, padded; theta holds just their rows."""
-        sizes = self.schema.n_levels[variables]
-        means = self.means[mode_rows(self.schema, variables)]
-        own = np.add.reduceat(theta * means[:, None], np.cumsum(sizes) - sizes, axis=0)
-        out = np.zeros((len(theta), 2 * self.width))
-        out[:, : self.k] = theta
-        out[:, self.width : self.width + self.k] = theta * (2.0 * self.once * np.repeat(own, sizes, axis=0) - theta)
+    def _own(self, part: Part, theta: Array) -> Array:
+        """m_s = theta_s' E[b_s] of every variable of a part (variables, k)."""
+        return np.asarray(np.add.reduceat(theta * self.first.means[part.rows][:, None], part.starts, axis=0))
+
+    def _says(self, part: Part, theta: Array) -> Array:
+        """Cells' (f | 2 c1 m f - f^2) of a part (its cells, 2w), padded; theta holds just its rows."""
+        f = self.first.spread(part, theta)
+        own = np.repeat(self._own(part, theta), part.cell_sizes, axis=0)
+        out = np.zeros((len(f), 2 * self.width))
+        out[:, : self.k] = f
+        out[:, self.width : self.width + self.k] = f * (2.0 * self.once * own - f)
         return out
 
-    def _sums(self, variables: NDArray[np.int64]) -> tuple[Array, ...]:
+    def _sums(self, part: Part) -> tuple[Array, ...]:
         """Sums over variables: P (k, k), P_s * P_s (k, k), m (k,), m_s * m_s (k,), E[f_s * f_s] (k,)."""
-        sizes = self.schema.n_levels[variables]
-        starts = np.cumsum(sizes) - sizes
-        rows = mode_rows(self.schema, variables)
-        theta, means = self.theta[rows], self.means[rows][:, None]
-        gram, squares = gram_sums(theta, starts, sizes)
-        own = np.add.reduceat(theta * means, starts, axis=0)
-        return gram, squares, own.sum(axis=0), (own**2).sum(axis=0), (theta**2 * means).sum(axis=0)
+        theta, f = self.theta[part.rows], self.table[part.cells, : self.k]
+        gram, squares = gram_sums(theta, part.starts, part.sizes)
+        own = self._own(part, theta)
+        shares = self.first.counts[part.cells][:, None] / self.first.total
+        return gram, squares, own.sum(axis=0), (own**2).sum(axis=0), (f**2 * shares).sum(axis=0)
 
-    def program(self, group: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Q (k, k) and Z (rows of the group, k): the step's least-squares problem for the variables of a group."""
-        return self._program(group, self._without(group))
+    def program(self, part: Part) -> tuple[Array, Array]:
+        """Q (k, k) and Z (rows of the part, k): the step's least-squares problem for some variables."""
+        return self._program(part, self._without(part))
 
-    def _without(self, group: NDArray[np.int64]) -> tuple[Array, ...]:
-        """The sums over the variables outside a group."""
-        return tuple(total - mine for total, mine in zip(self.sums, self._sums(group), strict=True))
+    def _without(self, part: Part) -> tuple[Array, ...]:
+        """The sums over the variables outside a part."""
+        return tuple(total - mine for total, mine in zip(self.sums, self._sums(part), strict=True))
 
-    def _program(self, group: NDArray[np.int64], others: tuple[Array, ...]) -> tuple[Array, Array]:
+    def _program(self, part: Part, others: tuple[Array, ...]) -> tuple[Array, Array]:
         gram, squares, m, m_squares, f_squares = others
-        sizes = self.schema.n_levels[group]
-        starts = np.cumsum(sizes) - sizes
-        rows = mode_rows(self.schema, group)
         slope = np.zeros(self.width)
         slope[: self.k] = 2.0 * self.once * m
-        table = self.table[rows]
+        table = self.table[part.cells]
         if not table.any():  # variables not known yet: there is nothing of theirs to take off
             table = table[:0]
-        total, square = np.zeros((len(rows), self.width)), np.zeros(self.width)
+        total, square = np.zeros((len(part.cells), self.width)), np.zeros(self.width)
         for first, count in waves(self.n_rows, total.nbytes + 3 * ROW_BLOCK * self.width * 8):
             partials, part_squares = np.empty((count, *total.shape)), np.empty((count, self.width))
-            of_group = partial(pair_sums, self.codes, starts, group, table, self.totals, slope, self.k)
-            in_parts(partial(_sum_blocks, of_group, first, partials, part_squares), count)
-            for part, part_square in zip(partials, part_squares, strict=True):
-                total += part
-                square += part_square
-        level = self.twice * (m * m - m_squares) - self.once * (square[: self.k] / self.n_rows - f_squares)
-        z = total[:, : self.k] / self.n_rows + np.outer(self.means[rows], level)
+            of_part = partial(
+                pair_sums, self.codes, self.row_weights, part.cell_starts, part.variables, table, self.totals, slope,
+                self.k,
+            )  # fmt: skip
+            in_parts(partial(_sum_blocks, of_part, first, partials, part_squares), count)
+            for block, block_square in zip(partials, part_squares, strict=True):
+                total += block
+                square += block_square
+        size = self.first.total
+        level = self.twice * (m * m - m_squares) - self.once * (square[: self.k] / size - f_squares)
+        z = self.first.collect(part, total[:, : self.k]) / size + np.outer(self.first.means[part.rows], level)
         return gram * gram - squares, z
 
-    def solve(self, group: NDArray[np.int64]) -> tuple[Array, Array]:
-        """A group's theta by one step (its rows, k), and the group's weights, mean over its variables (k,)."""
-        with threads_for(3 * self.n_rows * len(group) * self.width):
-            return self._solve(group, self._without(group))
+    def solve(self, part: Part) -> tuple[Array, Array]:
+        """Theta of some variables by one step (their rows, k), and their weights, mean over the variables (k,)."""
+        with threads_for(3 * self.n_rows * len(part.variables) * self.width):
+            return self._solve(part, self._without(part))
 
-    def _solve(self, group: NDArray[np.int64], others: tuple[Array, ...]) -> tuple[Array, Array]:
-        q, z = self._program(group, others)
-        rows = mode_rows(self.schema, group)
+    def _solve(self, part: Part, others: tuple[Array, ...]) -> tuple[Array, Array]:
+        q, z = self._program(part, others)
         scale = float(np.diag(q).max()) or 1.0
-        x = self.theta[rows] * self.weights
+        x = self.theta[part.rows] * self.weights
         exact_rows(q / scale, -z / scale, x, CYCLES, PRECISION)
-        theta, sums = simplex_rows(x, self.schema.n_levels[group], self.means[rows])
+        theta, sums = simplex_rows(x, part.sizes, self.first.means[part.rows])
         return theta, np.asarray(sums.mean(axis=0))
 
-    def step(self, group: NDArray[np.int64]) -> Array:
-        """Solve for a group's theta and put it in place; returns the group's weights, mean over its variables (k,)."""
-        with threads_for(3 * self.n_rows * len(group) * self.width):
-            others = self._without(group)
-            theta, weights = self._solve(group, others)
-            rows = mode_rows(self.schema, group)
-            sizes = self.schema.n_levels[group]
-            table = self._features(group, theta)
-            self._add(np.cumsum(sizes) - sizes, group, table - self.table[rows])
-            self.theta[rows], self.table[rows] = theta, table
-            self.sums = tuple(rest + new for rest, new in zip(others, self._sums(group), strict=True))
+    def step(self, part: Part) -> Array:
+        """Solve for some variables' theta and put it in place; returns their weights, mean over the variables (k,)."""
+        with threads_for(3 * self.n_rows * len(part.variables) * self.width):
+            others = self._without(part)
+            theta, weights = self._solve(part, others)
+            table = self._says(part, theta)
+            self._add(part.cell_starts, part.variables, table - self.table[part.cells])
+            self.theta[part.rows], self.table[part.cells] = theta, table
+            self.sums = tuple(rest + new for rest, new in zip(others, self._sums(part), strict=True))
             return weights
 
 
@@ -162,14 +172,19 @@ def _sum_blocks(
 
 
 def extend(
-    codes: NDArray[np.unsignedinteger], schema: Schema, first: FirstMoments, theta: Array, alpha0: float
+    codes: NDArray[np.unsignedinteger],
+    schema: Schema,
+    first: FirstMoments,
+    theta: Array,
+    alpha0: float,
+    weights: Array | None = None,
 ) -> Array:
     """Theta of all variables in one pass from those known (rows that are not zero): the anchors, as a rule."""
-    unknown = np.flatnonzero(np.add.reduceat(theta.sum(axis=1), schema.offsets[:-1]) == 0.0)
+    unknown = np.flatnonzero(np.add.reduceat(theta.sum(axis=1), schema.features.offsets[:-1]) == 0.0)
     if not len(unknown):
         return theta
-    extended = theta.copy()
-    extended[mode_rows(schema, unknown)], _ = FullTensor(codes, schema, first, theta, alpha0).solve(unknown)
+    extended, part = theta.copy(), schema.features.part(unknown)
+    extended[part.rows], _ = FullTensor(codes, schema, first, theta, alpha0, weights).solve(part)
     return extended
 
 
@@ -194,31 +209,33 @@ def sweep(
     rng: np.random.Generator,
     progress: Progress,
     early: bool = True,
+    weights: Array | None = None,
 ) -> Swept:
     """Alternate over groups of variables until theta is within ``tol`` (root mean square) of where sweeps lead.
 
     Without ``early``, all ``n_sweeps`` are made, however near theta is.
     """
-    tensor = FullTensor(codes, schema, first, theta, alpha0)
+    tensor = FullTensor(codes, schema, first, theta, alpha0, weights)
     n_groups = groups_for(schema.n_variables)
     changes: list[float] = []
     # the same groups in every sweep: a new split each time would keep theta moving and never let it settle
-    groups = [np.sort(group) for group in np.array_split(rng.permutation(schema.n_variables), n_groups)]
+    split = np.array_split(rng.permutation(schema.n_variables), n_groups)
+    groups = [schema.features.part(np.sort(group)) for group in split]
     with progress.stage("sweeps", n_sweeps * n_groups) as step:
         for _ in range(n_sweeps):
             before = tensor.theta.copy()
-            weights = np.zeros(tensor.k)
+            found = np.zeros(tensor.k)
             for group in groups:
-                weights += tensor.step(group) * len(group) / schema.n_variables
+                found += tensor.step(group) * len(group.variables) / schema.n_variables
                 step(1)
-            tensor.weights = weights
+            tensor.weights = found
             changes.append(float(np.sqrt(((tensor.theta - before) ** 2).mean())))
             left = _distance_left(changes)
             if left <= tol and (early or len(changes) == n_sweeps):
                 reason = f"after {len(changes)} sweeps theta is within {left:.1g} of where it settles"
-                return Swept(tensor.theta, weights, tuple(changes), n_groups, True, reason)
+                return Swept(tensor.theta, found, tuple(changes), n_groups, True, reason)
     reason = f"stopped after {n_sweeps} sweeps, with theta still changing by {changes[-1]:.1g} a sweep"
-    return Swept(tensor.theta, weights, tuple(changes), n_groups, False, reason)
+    return Swept(tensor.theta, found, tuple(changes), n_groups, False, reason)
 
 
 def _distance_left(changes: list[float]) -> float:

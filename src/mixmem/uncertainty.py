@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, stdtrit
 
-from mixmem.assemble import concentration
+from mixmem.assemble import concentration, theta_of
+from mixmem.encoding import Encoded
+from mixmem.evidence import Evidence
 from mixmem.gibbs import Posterior
 from mixmem.kernels import ROW_BLOCK, in_threads
 from mixmem.kernels.gibbs import membership_posterior
-from mixmem.memberships import LEAST_PROBABILITY
 from mixmem.moments import Array, first_moments
 from mixmem.progress import Progress
 from mixmem.schema import Schema
@@ -81,11 +81,16 @@ class Uncertainty:
         import pandas as pd
 
         if self.alpha_draws is None or self.delta_draws is None:
-            bounds = symmetric_interval(theta, self.theta, self.degrees, level)
+            low, high = symmetric_interval(theta, self.theta, self.degrees, level, least=-np.inf, most=np.inf)
+            low, high = _inside(schema, low, high)
+            bounds = low, high
             low, high = symmetric_interval(alpha, self.alpha, self.degrees, level, most=np.inf)
             rest = [("alpha", h + 1, alpha[h], self.alpha[h], low[h], high[h]) for h in range(len(alpha))]
         else:
-            bounds = beta_interval(theta, self.theta**2, level)
+            low, high = symmetric_interval(theta, self.theta, np.inf, level, least=-np.inf, most=np.inf)
+            levels = probabilities(schema)
+            low[levels], high[levels] = beta_interval(theta[levels], self.theta[levels] ** 2, level)
+            bounds = _inside(schema, low, high)
             draws = [*self.alpha_draws.T, self.alpha_draws.sum(axis=1), self.delta_draws]
             names = [*[("alpha", h + 1) for h in range(len(alpha))], ("alpha0", None), ("contamination", None)]
             tails = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
@@ -112,41 +117,71 @@ def from_posterior(posterior: Posterior) -> Uncertainty:
 
 
 def jackknife(
-    codes: NDArray[np.unsignedinteger],
-    schema: Schema,
+    table: Encoded,
     theta: Array,
-    alpha0: float,
+    alpha: Array,
     *,
     tol: float,
     seed: np.random.SeedSequence,
     progress: Progress,
 ) -> Uncertainty:
-    """Standard errors of a moment estimate theta (rows, k) at alpha0, from estimates that leave out a group of rows."""
-    n, k = codes.shape[0], theta.shape[1]
+    """Standard errors of a moment estimate, theta (rows, k) and alpha (k,): what leaving out groups of rows changes."""
+    n, k, schema, alpha0 = len(table.codes), len(alpha), table.schema, float(alpha.sum())
+    start = soft_theta(table, theta, alpha)
     groups = min(GROUPS, n)
     thetas, alphas = np.empty((groups, *theta.shape)), np.empty((groups, k))
     with progress.stage("standard errors", groups) as step:
         for group in range(groups):
-            part = np.ascontiguousarray(codes[np.arange(n) % groups != group])
-            first = first_moments(part, schema)
+            part = table.take(np.arange(n) % groups != group)
+            first = first_moments(part.codes, schema, part.weights)
             if k == 1:
-                thetas[group], alphas[group] = first.means[:, None], alpha0
+                soft, alphas[group] = first.means[:, None], alpha0
             else:
                 order = np.random.default_rng([*seed.generate_state(4), 1])
                 swept = sweep(
-                    part, schema, first, theta, alpha0, n_sweeps=MOST_SWEEPS, tol=tol, rng=order, progress=Progress()
-                )
-                thetas[group], alphas[group] = swept.theta, concentration(swept.weights, alpha0).alpha
+                    part.codes, schema, first, start, alpha0, n_sweeps=MOST_SWEEPS, tol=tol, rng=order,
+                    progress=Progress(), weights=part.weights,
+                )  # fmt: skip
+                soft, alphas[group] = swept.theta, concentration(swept.weights, alpha0).alpha
+            thetas[group] = theta_of(schema, soft, first)
             step(1)
     scale = np.sqrt(groups - 1)
-    return Uncertainty(_seen(scale * thetas.std(axis=0), theta), scale * alphas.std(axis=0), groups - 1)
+    levels = probabilities(schema)
+    return Uncertainty(_seen(scale * thetas.std(axis=0), theta, levels), scale * alphas.std(axis=0), groups - 1)
 
 
-def _seen(error: Array, theta: Array) -> Array:
-    """Errors (rows, k), those of small entries no less than is usual for small entries of their component."""
+def soft_theta(table: Encoded, theta: Array, alpha: Array) -> Array:
+    """The moments' theta (soft levels, k) that goes with theta (rows, k): of numbers, the mean over the table's values,
+    each weighted by how likely it makes the component."""
+    schema, features = table.schema, table.schema.features
+    if features.plain:
+        return theta
+    first = first_moments(table.codes, schema, table.weights)
+    evidence = Evidence(table.codes[:0], schema)
+    likely = evidence.table(theta)
+    soft = np.empty((int(features.offsets[-1]), theta.shape[1]))
+    for j, variable in enumerate(schema.variables):
+        part = features.part(np.array([j]))
+        if not variable.is_number:
+            soft[part.rows] = theta[schema.offsets[j] : schema.offsets[j + 1]]
+            continue
+        own = likely[evidence.offsets[j] :][: len(variable.values)]
+        counts = first.counts[part.cells][: len(variable.values), None]
+        weight = counts * own / (own @ (alpha / alpha.sum()))[:, None]
+        soft[part.rows] = (part.shares[: len(weight)].T @ weight) / weight.sum(axis=0)  # type: ignore[index]
+    return soft
+
+
+def probabilities(schema: Schema) -> NDArray[np.bool_]:
+    """Which rows of theta are probabilities (rows,)."""
+    return np.array([statistic == "probability" for _, _, statistic in schema.labels], dtype=bool)
+
+
+def _seen(error: Array, theta: Array, levels: NDArray[np.bool_]) -> Array:
+    """Errors (rows, k), those of small probabilities no less than is usual for small ones of their component."""
     out = error.copy()
     for h in range(theta.shape[1]):
-        small = theta[:, h] < SMALL
+        small = levels & (theta[:, h] < SMALL)
         inside = small & (theta[:, h] > 0.0)
         usual = float(np.median(error[inside, h])) if inside.any() else 0.0
         out[small, h] = np.maximum(error[small, h], usual)
@@ -154,11 +189,22 @@ def _seen(error: Array, theta: Array) -> Array:
 
 
 def symmetric_interval(
-    estimate: Array, error: Array, degrees: float, level: float, most: float = 1.0
+    estimate: Array, error: Array, degrees: float, level: float, least: float = 0.0, most: float = 1.0
 ) -> tuple[Array, Array]:
-    """Estimate less and plus Student's quantile times its error, from zero to ``most``."""
+    """Estimate less and plus Student's quantile times its error, from ``least`` to ``most``."""
+    from scipy.special import stdtrit
+
     reach = stdtrit(degrees, 0.5 + 0.5 * level) * error
-    return np.clip(estimate - reach, 0.0, most), np.clip(estimate + reach, 0.0, most)
+    return np.clip(estimate - reach, least, most), np.clip(estimate + reach, least, most)
+
+
+def _inside(schema: Schema, low: Array, high: Array) -> tuple[Array, Array]:
+    """Interval ends (rows, k) where they may be: probabilities from 0 to 1, variances and rates from 0."""
+    statistic = np.array([statistic for _, _, statistic in schema.labels])
+    count = np.repeat([variable.kind == "count" for variable in schema.variables], schema.sizes)
+    least = np.where((statistic == "mean") & ~count, -np.inf, 0.0)[:, None]
+    most = np.where(statistic == "probability", 1.0, np.inf)[:, None]
+    return np.clip(low, least, most), np.clip(high, least, most)
 
 
 def beta_interval(mean: Array, variance: Array, level: float) -> tuple[Array, Array]:
@@ -168,6 +214,8 @@ def beta_interval(mean: Array, variance: Array, level: float) -> tuple[Array, Ar
     >>> round(float(low), 3), round(float(high), 3)
     (0.05, 0.95)
     """
+    from scipy.special import betaincinv
+
     most = mean * (1.0 - mean)
     size = np.maximum(most / np.maximum(variance, 1e-12 * np.maximum(most, 1e-300)) - 1.0, 1e-9)
     a, b = np.maximum(mean * size, 1e-9), np.maximum((1.0 - mean) * size, 1e-9)
@@ -186,14 +234,15 @@ def membership_intervals(
     """
     n, k = codes.shape[0], theta.shape[1]
     mean, error, bounds = np.empty((n, k)), np.empty((n, k)), np.empty((n, 2, k))
-    safe = np.ascontiguousarray(np.maximum(theta, LEAST_PROBABILITY))
+    evidence = Evidence(codes, schema)
+    likely = evidence.table(theta)
     tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
 
     def sample(block: int) -> None:
         rows = slice(block * ROW_BLOCK, min(n, (block + 1) * ROW_BLOCK))
         membership_posterior(
-            codes[rows], schema.offsets, safe, alpha, WARM_SWEEPS, KEPT_SWEEPS, tails,
-            mean[rows], error[rows], bounds[rows],
+            evidence.codes[rows], evidence.starts, evidence.absent, likely, evidence.marks, alpha, WARM_SWEEPS,
+            KEPT_SWEEPS, tails, mean[rows], error[rows], bounds[rows],
         )  # fmt: skip
         step(rows.stop - rows.start)
 
@@ -207,13 +256,13 @@ def _theta_rows(schema: Schema, theta: Array, error: Array, bounds: tuple[Array,
     import pandas as pd
 
     k = theta.shape[1]
-    variables = np.repeat(np.asarray(schema.names, dtype=object), schema.n_levels)
-    levels = np.concatenate([np.asarray(variable.levels, dtype=object) for variable in schema.variables])
+    variables, levels, statistics = (np.array(labels, dtype=object) for labels in zip(*schema.labels, strict=True))
     return pd.DataFrame(
         {
             "parameter": "theta",
             "variable": np.repeat(variables, k),
             "level": np.repeat(levels, k),
+            "statistic": np.repeat(statistics, k),
             "component": np.tile(np.arange(1, k + 1), len(theta)),
             "estimate": theta.ravel(),
             "standard_error": error.ravel(),

@@ -14,7 +14,7 @@ import numpy as np
 from mixmem import __version__
 from mixmem.choice import KChoice, check_candidates, choose_k
 from mixmem.cli.fitting import announce_compilation
-from mixmem.encoding import encode
+from mixmem.cli.reading import Described
 from mixmem.parameters import check_parameters
 from mixmem.progress import current
 
@@ -39,14 +39,15 @@ class ChoiceRun:
 
 
 def run_choice(
-    data: str | Path, settings: Mapping[str, Any], *, row_id: str | None = None, quiet: bool = False
+    data: str | Path, settings: Mapping[str, Any], *, described: Described | None = None, quiet: bool = False
 ) -> ChoiceRun:
     """Read once and choose; ``settings`` are the parameters of :func:`mixmem.choose_k`."""
+    described = described or Described()
     check_candidates(settings["k_range"], settings["n_splits"])  # before the data are read: that may take long
     check_parameters({name: settings[name] for name in ("alpha0", "random_state", "n_jobs")})
     progress = current()
     with progress.stage("reading"):
-        table = encode(data, row_id=row_id)
+        table, missing = described.encode(data)
     announce_compilation(quiet)
     choice = choose_k(table, **settings)
     n, p = table.codes.shape
@@ -55,8 +56,8 @@ def run_choice(
         {
             "mixmem": __version__,
             "versions": {"python": platform.python_version(), "numpy": np.__version__},
-            "data": {"path": str(data), "rows": n, "variables": p, "id": row_id},
-            "settings": dict(settings),
+            "data": {"path": str(data), "rows": n, "variables": p, "id": described.row_id},
+            "settings": {**settings, "variables": described.kinds, "missing": missing},
             "seed": choice.seed,
             "looked_at": {"rows": choice.n_rows, "variables": choice.n_variables},
             "k": choice.k,

@@ -63,6 +63,9 @@ def fit(
     components: options.Components,
     out: options.OutFolder,
     id_column: options.Id = None,
+    kind: options.Kind = None,
+    missing: options.Missing = None,
+    weight: options.Weight = None,
     alpha0: options.Alpha0 = "auto",
     refine: options.Refine = "auto",
     contamination: options.Contamination = "auto",
@@ -71,6 +74,9 @@ def fit(
     solver: options.Solver = "pqp",
     matching: options.Matching = "procrustes",
     restarts: options.Restarts = 10,
+    q: options.QFile = None,
+    p: options.PFile = None,
+    cv: options.Folds = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     config: options.Config = None,
@@ -78,13 +84,15 @@ def fit(
     verbose: options.Verbose = False,
 ) -> None:
     """Find the components of a table and every row's memberships."""
+    from mixmem.cli.admixture import fit_places, refuse_for, write_admixture
     from mixmem.cli.describe import table_warnings
-    from mixmem.cli.fitting import FIT_FILES, run_fit, write_fit
+    from mixmem.cli.fitting import run_fit, write_fit
     from mixmem.cli.output import fit_text
-    from mixmem.store import staged_folder
 
     settings = {
         "n_components": components,
+        "variables": options.kinds_of(kind),
+        "missing": options.missing_of(missing),
         "alpha0": options.number_or_auto("--alpha0", alpha0, float),
         "refine": None if refine == "none" else refine,
         "contamination": options.number_or_auto("--contamination", contamination, float),
@@ -96,9 +104,11 @@ def fit(
         "random_state": seed,
         "n_jobs": jobs,
     }
-    with options.shown(quiet, verbose), staged_folder(out, FIT_FILES) as folder:
-        result = run_fit(data, settings, row_id=id_column, quiet=quiet)
-        write_fit(folder, result)
+    accept = refuse_for(frequencies=p is not None, folds=cv is not None)
+    with options.shown(quiet, verbose), fit_places(out, q, p, data) as places:
+        result = run_fit(data, settings, row_id=id_column, weight=weight, folds=cv, quiet=quiet, accept=accept)
+        write_fit(places.folder, result)
+        write_admixture(places, result)
     if not quiet:
         typer.echo(fit_text(result, out))
         for line in table_warnings(result.table):
@@ -112,6 +122,8 @@ def choose_k(
     smallest: options.Smallest = 2,
     largest: options.Largest = 12,
     id_column: options.Id = None,
+    kind: options.Kind = None,
+    missing: options.Missing = None,
     alpha0: options.Alpha0 = "auto",
     splits: options.Splits = 2,
     seed: options.Seed = 0,
@@ -122,8 +134,10 @@ def choose_k(
 ) -> None:
     """Recommend the number of components of a table, with reasons."""
     from mixmem.cli.choosing import choice_text, run_choice, write_choice
+    from mixmem.cli.reading import Described
     from mixmem.store import staged_folder
 
+    described = Described(id_column, options.kinds_of(kind), options.missing_of(missing))
     settings = {
         "k_range": (smallest, largest),
         "alpha0": options.number_or_auto("--alpha0", alpha0, float),
@@ -132,7 +146,7 @@ def choose_k(
         "n_jobs": jobs,
     }
     with options.shown(quiet, verbose), staged_folder(out) as folder:
-        result = run_choice(data, settings, row_id=id_column, quiet=quiet)
+        result = run_choice(data, settings, described=described, quiet=quiet)
         write_choice(folder, result)
     if not quiet:
         typer.echo(choice_text(result, out))
@@ -144,17 +158,47 @@ def memberships(
     data: options.Data,
     out: options.OutFile,
     id_column: options.Id = None,
+    missing: options.Missing = None,
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Memberships of the rows of a table in the components of a fitted model."""
+    """Memberships of the rows of a table in the components of a fitted model.
+
+    Cells are missing that were for the model, unless --missing says otherwise.
+    """
     from mixmem.cli.fitting import row_memberships
     from mixmem.cli.output import refuse_overwriting, table_writer
 
     refuse_overwriting(out, data, model)
+    gone = options.missing_of(missing)
     with options.shown(quiet, verbose), table_writer(out) as write:
-        write(row_memberships(model, data, row_id=id_column, jobs=jobs, quiet=quiet))
+        write(row_memberships(model, data, row_id=id_column, missing=gone, jobs=jobs, quiet=quiet))
+
+
+@app.command()
+def impute(
+    model: options.Model,
+    data: options.Data,
+    out: options.OutFile,
+    id_column: options.Id = None,
+    missing: options.Missing = None,
+    jobs: options.Jobs = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Fill the missing cells of a table with what a fitted model makes most likely; all else stays as it is.
+
+    Cells are missing that were for the model, unless --missing says otherwise. Genotypes are written as numbers of
+    copies of the second allele.
+    """
+    from mixmem.cli.fitting import filled_table
+    from mixmem.cli.output import refuse_overwriting, table_writer
+
+    refuse_overwriting(out, data, model)
+    gone = options.missing_of(missing)
+    with options.shown(quiet, verbose), table_writer(out) as write:
+        write(filled_table(model, data, row_id=id_column, missing=gone, jobs=jobs, quiet=quiet))
 
 
 @app.command()
@@ -200,36 +244,48 @@ def simulate(
     components: options.Components,
     out: options.OutFolder,
     variables: options.Variables = 25,
+    counts: options.Counts = 0,
+    continuous: options.Continuous = 0,
     levels: options.Levels = 4,
     noise: options.Noise = 0.0,
+    missing: options.MissingShare = 0.0,
     alpha: options.Alpha = 0.1,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
     """Draw a table from the model, with its truth."""
-    from mixmem.cli.output import write_simulation
-    from mixmem.simulate import simulate_gdlm
+    from mixmem.cli.output import draw, write_simulation
     from mixmem.store import staged_folder
 
     with options.shown(quiet, verbose), staged_folder(out) as folder:
-        drawn = simulate_gdlm(
-            rows, variables, components, n_levels=levels, alpha=alpha, noise=noise, random_state=seed
+        drawn = draw(
+            rows, components, variables=variables, counts=counts, continuous=continuous, levels=levels, noise=noise,
+            missing=missing, alpha=alpha, seed=seed,
         )  # fmt: skip
         write_simulation(folder, drawn)
     if not quiet:
         typer.echo(
-            f"{rows:,} rows of {variables:,} variables written to {out / 'data.csv'}, their truth to truth_*.csv"
+            f"{rows:,} rows of {variables + counts + continuous:,} variables written to {out / 'data.csv'}, "
+            "their truth to truth_*.csv"
         )
 
 
 @app.command()
-def info(data: options.Data, id_column: options.Id = None, verbose: options.Verbose = False) -> None:
-    """What would be fitted: variables, kinds, levels, and what is wrong with them."""
+def info(
+    data: options.Data,
+    id_column: options.Id = None,
+    kind: options.Kind = None,
+    missing: options.Missing = None,
+    verbose: options.Verbose = False,
+) -> None:
+    """What would be fitted: variables, kinds, levels, missing cells, and what is wrong with them."""
     from mixmem.cli.describe import describe, refusal
+    from mixmem.cli.reading import Described
 
+    described = Described(id_column, options.kinds_of(kind), options.missing_of(missing))
     with options.shown(False, verbose):
-        description = describe(data, row_id=id_column)
+        description = describe(data, described)
     typer.echo(description.text)
     refusal(description)
 

@@ -24,7 +24,11 @@ def _from_config(context: typer.Context, file: Path | None) -> Path | None:
             if option.startswith("--") and option not in ("--config", "--help")
         }
         values = read_config(file, names)
-        context.default_map = {names[key]: value for key, value in values.items()}
+        repeatable = {parameter.name for parameter in context.command.params if getattr(parameter, "multiple", False)}
+        context.default_map = {
+            names[key]: [value] if names[key] in repeatable and isinstance(value, str) else value
+            for key, value in values.items()
+        }
     return file
 
 
@@ -32,8 +36,8 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="Table of categories: .csv .tsv .parquet .feather .npz, a folder of one kind of these, or - for CSV on "
-        "standard input.",
+        help="Table: .csv .tsv .parquet .feather .npz .bed .vcf .vcf.gz .str, a folder of one kind of these, or - for "
+        "CSV on standard input.",
         show_default=False,
     ),
 ]
@@ -47,6 +51,46 @@ OutFile = Annotated[
 ]
 Id = Annotated[
     str | None, typer.Option("--id", metavar="COLUMN", help="Column with the rows' names; it is not fitted.")
+]
+Kind = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind",
+        metavar="COLUMN=KIND",
+        help="What a column is: categorical, binary, ordinal, dosage, count, continuous, or ignore to leave it out. "
+        "May be repeated.  [default: inferred; see mixmem info]",
+        show_default=False,
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--missing",
+        metavar="VALUES",
+        help="Values that mean a missing cell, beside empty ones and NA: NA,?,-9 in all columns, chol=0 in one. May be "
+        "repeated.",
+        show_default=False,
+    ),
+]
+Weight = Annotated[
+    str | None,
+    typer.Option("--weight", metavar="COLUMN", help="Column that says how many rows each stands for; not fitted."),
+]
+QFile = Annotated[
+    Path | None,
+    typer.Option("--q", metavar="FILE", help="Write memberships in ADMIXTURE's layout too: a row a sample, no header."),
+]
+PFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--p",
+        metavar="FILE",
+        help="Write frequencies of the first allele in ADMIXTURE's layout too: a row a variant, no header.",
+    ),
+]
+Folds = Annotated[
+    int | None,
+    typer.Option("--cv", metavar="N", min=2, help="Error of predicting genotypes hidden in N folds, as ADMIXTURE's."),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same data, same result, on any number of cores.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", min=1, metavar="N", help="Threads.  [default: all cores]")]
@@ -129,8 +173,13 @@ LabelColumns = Annotated[
 Rounds = Annotated[int, typer.Option("--rounds", min=1, help="Rounds at most.")]
 
 Rows = Annotated[int, typer.Option("--rows", min=1, help="Rows to draw.")]
-Variables = Annotated[int, typer.Option("--variables", min=1, help="Variables to draw.")]
-Levels = Annotated[int, typer.Option("--levels", min=2, help="Levels of every variable.")]
+Variables = Annotated[int, typer.Option("--variables", min=0, help="Categories to draw.")]
+Counts = Annotated[int, typer.Option("--counts", min=0, help="Counts to draw beside them.")]
+Continuous = Annotated[int, typer.Option("--continuous", min=0, help="Continuous numbers to draw beside them.")]
+MissingShare = Annotated[
+    float, typer.Option("--missing", min=0.0, max=1.0, metavar="SHARE", help="Share of cells lost at random.")
+]
+Levels = Annotated[int, typer.Option("--levels", min=2, help="Levels of every category.")]
 Noise = Annotated[
     float, typer.Option("--noise", min=0.0, max=1.0, metavar="DELTA", help="Share of cells replaced by uniform draws.")
 ]
@@ -166,6 +215,40 @@ def number_or_auto(option: str, text: str, kind: type[int] | type[float]) -> str
     except ValueError:
         words = "an integer" if kind is int else "a positive number"
         raise InputError(f"{option} is auto or {words}; got {text!r}") from None
+
+
+def kinds_of(texts: list[str] | None) -> dict[str, str] | None:
+    """Kinds by column, from texts such as age=continuous; None if there are none."""
+    from mixmem.encoding import IGNORED
+    from mixmem.kinds import KINDS
+
+    found: dict[str, str] = {}
+    for text in texts or ():
+        name, equals, kind = text.rpartition("=")
+        if not equals or not name:
+            raise InputError(f"--kind is COLUMN=KIND, such as age=continuous; got {text!r}")
+        if kind not in KINDS and kind != IGNORED:
+            raise InputError(f"--kind {text}: there is no kind {kind!r}; expected one of {', '.join(KINDS)}, {IGNORED}")
+        if found.setdefault(name, kind) != kind:
+            raise InputError(f"--kind declares {name!r} both {found[name]} and {kind}; give one of them")
+    return found or None
+
+
+def missing_of(texts: list[str] | None) -> list[str] | dict[str, list[str]] | None:
+    """Values that mean a missing cell: of all columns (a list), by column (a dictionary); None if there are none.
+
+    Values of all columns that come with some of single columns have the key "".
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts or ():
+        name, equals, values = text.partition("=")
+        listed = [value.strip() for value in (values if equals else text).split(",")]
+        if (equals and not name) or "" in listed:
+            raise InputError(
+                f"--missing is a list of values for all columns (NA,?,-9) or one column (chol=0); got {text!r}"
+            )
+        found.setdefault(name if equals else "", []).extend(listed)
+    return found[""] if list(found) == [""] else found or None
 
 
 @contextmanager

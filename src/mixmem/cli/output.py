@@ -15,7 +15,7 @@ import typer
 
 from mixmem.errors import InputError
 from mixmem.page import plain_number, spread_of_variables
-from mixmem.schema import KINDS, Schema
+from mixmem.schema import Schema
 from mixmem.store import write_atomically
 
 if TYPE_CHECKING:
@@ -48,12 +48,9 @@ def membership_frame(memberships: np.ndarray, row_ids: np.ndarray, row_name: str
 
 def write_theta(path: Path, schema: Schema, theta: np.ndarray) -> None:
     """variable, level, statistic, component_1..k."""
-    variables = schema.variables
-    labels = [
-        pl.Series("variable", [v.name for v in variables for _ in v.levels], dtype=pl.String),
-        pl.Series("level", [level for v in variables for level in v.levels], dtype=pl.String),
-        pl.Series("statistic", [KINDS[v.kind].statistic for v in variables for _ in v.levels], dtype=pl.String),
-    ]
+    titles = ("variable", "level", "statistic")
+    columns = zip(titles, zip(*schema.labels, strict=True), strict=True)
+    labels = [pl.Series(title, list(texts), dtype=pl.String) for title, texts in columns]
     pl.DataFrame([*labels, *_components(theta, PARAMETER_DIGITS)]).write_csv(path)
 
 
@@ -65,8 +62,41 @@ def write_alpha(path: Path, alpha: np.ndarray) -> None:
 
 def write_codes(path: Path, codes: np.ndarray, schema: Schema) -> None:
     """A table of codes as its values."""
-    columns = [pl.Series(v.name, v.values()).gather(codes[:, j]) for j, v in enumerate(schema.variables)]
+    columns = [pl.Series(v.name, v.of_codes()).gather(codes[:, j]) for j, v in enumerate(schema.variables)]
     pl.DataFrame(columns).write_csv(path)
+
+
+def draw(
+    rows: int,
+    components: int,
+    *,
+    variables: int,
+    counts: int,
+    continuous: int,
+    levels: int,
+    noise: float,
+    missing: float,
+    alpha: float,
+    seed: int,
+) -> Simulation:
+    """A table by the paper's design, or one with numbers or missing cells."""
+    from mixmem.simulate import simulate_gdlm, simulate_mixed
+
+    if not (counts or continuous or missing):
+        return simulate_gdlm(
+            rows, variables, components, n_levels=levels, alpha=alpha, noise=noise, random_state=seed
+        )  # fmt: skip
+    if noise:
+        raise InputError(
+            "--noise is for tables of categories without missing cells; leave it out, or --counts, "
+            "--continuous and --missing"
+        )
+    if not alpha > 0.0:
+        raise InputError(f"alpha must be positive; got {alpha!r}")
+    return simulate_mixed(
+        rows, components, n_categorical=variables, n_count=counts, n_continuous=continuous, n_levels=levels,
+        alpha=alpha, missing=missing, random_state=seed,
+    )  # fmt: skip
 
 
 def write_simulation(folder: Path, drawn: Simulation) -> None:
@@ -89,11 +119,11 @@ def write_table(path: Path, frame: pl.DataFrame) -> None:
     WRITERS[path.suffix.lower()](frame, path)
 
 
-def refuse_overwriting(out: Path, *inputs: str | Path) -> None:
+def refuse_overwriting(out: Path, *inputs: str | Path, option: str = "--out") -> None:
     """An output must not take the place of what it is made from."""
     for path in map(Path, inputs):
         if out.exists() and path.exists() and out.samefile(path):
-            raise InputError(f"--out {out} is the file that is read; name another")
+            raise InputError(f"{option} {out} is the file that is read; name another")
 
 
 @contextmanager
@@ -120,7 +150,7 @@ def fit_text(run: FitRun, out: Path) -> str:
 
 def _found(run: FitRun) -> list[str]:
     model, report, k = run.model, run.model.report_, len(run.model.alpha_)
-    shares = run.rows.memberships.mean(axis=0)
+    shares = run.shares
     origin = "estimated" if report["alpha0"]["estimated"] else "given" if k > 1 else "of no meaning with one component"
     if report["alpha0"]["at_bound"]:
         origin += ", at the end of the range searched: rows look " + ("unmixed" if model.alpha0_ < 1 else "alike")
@@ -135,8 +165,14 @@ def _found(run: FitRun) -> list[str]:
         for name, alpha, share in zip(component_names(k), model.alpha_, shares, strict=True)
     ]
     if k > 1:
-        best = np.argsort(-spread_of_variables(model._theta, run.table.schema.offsets, shares), kind="stable")[:5]
-        lines += ["", f"told apart best by: {', '.join(run.table.schema.names[j] for j in best)}"]
+        schema = run.table.schema
+        best = np.argsort(-spread_of_variables(model._theta, schema.labels, shares), kind="stable")[:5]
+        lines += ["", f"told apart best by: {', '.join(schema.names[j] for j in best)}"]
+    if report["refine"]["em"]:
+        lines.append(f"log-likelihood {report['refine']['em']['log_likelihood']:,.2f}, with the likeliest memberships")
+    if run.document["cross_validation"]:
+        found = run.document["cross_validation"]
+        lines.append(f"cross-validation error {found['error']:.5f} (k = {k}, {found['folds']} folds)")
     return [*lines, convergence(report)]
 
 
@@ -167,7 +203,7 @@ def demo_text(run: DemoRun, out: Path) -> str:
     return "\n".join(
         [
             f"simulated: a survey of {len(run.fit.table.codes):,} respondents, {schema.n_variables} questions with "
-            f"{schema.n_levels.min()} to {schema.n_levels.max()} answers,",
+            f"{schema.sizes.min()} to {schema.sizes.max()} answers,",
             f"           drawn from {k} hidden profiles with alpha {', '.join(map(plain_number, run.alpha))} "
             f"(alpha0 {plain_number(float(run.alpha.sum()))}),",
             f"           {run.noise:.0%} of the answers given at random",

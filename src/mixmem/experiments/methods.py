@@ -52,7 +52,7 @@ def symmetric_estimate(method: str, table: Encoded, k: int, alpha0: float, seed:
         tensor, k, solver=method, pairs=(second, second, second), max_iter=500, tol=1e-6, random_state=seed
     )
     means = first_moments(table.codes, table.schema).means
-    return simplex_rows(np.maximum(found.factors[2], 0.0), table.schema.n_levels, means)[0]
+    return simplex_rows(np.maximum(found.factors[2], 0.0), table.schema.sizes, means)[0]
 
 
 def symmetric_moments(codes: np.ndarray, schema: Schema, alpha0: float) -> tuple[Array, Array]:

@@ -1,52 +1,75 @@
-"""Raw moments by counting codes: exact integers, so no order of addition can change them."""
+"""Raw moments by counting codes: whole numbers without weights, so that no order of addition can change them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from mixmem.kernels._numba import parallel_kernel, prange
+from mixmem.kernels._numba import kernel
+
+_TILE = 64  # variables counted together
 
 
-@parallel_kernel
-def count_levels(codes, offsets):
-    """Rows in which each level of each variable occurs.
+@kernel
+def count_cells(codes, offsets, weights, first, last, out):
+    """Total weight of the rows in which each code of variables first to last occurs, added to out.
 
-    codes (n, p), offsets (p+1,) -> (offsets[p],) int64; NumPy: ``np.bincount((offsets[:-1] + codes).ravel())``.
-    """
-    n, p = codes.shape
-    out = np.zeros(offsets[p], np.int64)
-    tile = 64
-    for t in prange((p + tile - 1) // tile):
-        first, last = t * tile, min(p, t * tile + tile)
-        for i in range(n):
-            for j in range(first, last):
-                out[offsets[j] + codes[i, j]] += 1
-    return out
-
-
-@parallel_kernel
-def block_triples(codes, members, local, sizes, out):
-    """Raw third-order counts of many blocks in parallel.
-
-    codes (n, p); members (blocks, 3, m) variable indices padded with -1; local (blocks, 3, m) the row of the block's
-    mode at which a variable's levels start; sizes (blocks, 3) number of variables per mode; out (blocks, d_a, d_b, d_c)
-    is added to. NumPy, a block: ``np.einsum("ia,ib,ic->abc", onehot_a, onehot_b, onehot_c)``.
-    One block alone is split over the variables of its first mode, whose rows of ``out`` are disjoint.
+    codes (n, p), offsets (p + 1,), weights (n,) or none, out (offsets[p],). NumPy, for all variables:
+    ``np.bincount((offsets[:-1] + codes).ravel(), np.repeat(weights, p))``.
     """
     n = codes.shape[0]
-    n_blocks, m = members.shape[0], members.shape[2]
-    for task in prange(n_blocks * m):
-        block, u = task // m, task % m
+    for begin in range(first, last, _TILE):
+        end = min(last, begin + _TILE)
+        for i in range(n):
+            weight = weights[i] if weights.shape[0] > 0 else 1.0
+            for j in range(begin, end):
+                out[offsets[j] + codes[i, j]] += weight
+
+
+@kernel
+def _unfold(codes, i, members, size, cells, local, levels, shares, rows, parts):
+    """Rows of a block's mode that row i's cells select, and with what share; returns how many."""
+    count = 0
+    for v in range(size):
+        cell = cells[v] + codes[i, members[v]]
+        for m in range(levels.shape[1]):
+            if shares[cell, m] != 0.0:
+                rows[count] = local[v] + levels[cell, m]
+                parts[count] = shares[cell, m]
+                count += 1
+    return count
+
+
+@kernel
+def block_triples(codes, weights, members, cells, local, sizes, levels, shares, first, last, out):
+    """Raw third moments of many blocks, added to out; tasks first to last.
+
+    codes (n, p), weights (n,) or none; members (blocks, 3, m) variables padded with -1; cells and local (blocks, 3, m)
+    where a variable's cells and its rows of the block's mode start; sizes (blocks, 3) variables per mode; levels and
+    shares (cells, w) the levels of every cell; out (blocks, d_a, d_b, d_c). NumPy, a block with b (n, d) the shares of
+    every row: ``np.einsum("i,ia,ib,ic->abc", weights, b_a, b_b, b_c)``. A task is a block and a variable of its first
+    mode, whose rows of out no other task touches.
+    """
+    n, most, width = codes.shape[0], members.shape[2], levels.shape[1]
+    rows_b, rows_c = np.empty(most * width, np.int64), np.empty(most * width, np.int64)
+    parts_b, parts_c = np.empty(most * width), np.empty(most * width)
+    for task in range(first, last):
+        block, u = task // most, task % most
         if u < sizes[block, 0]:
-            n_b, n_c = sizes[block, 1], sizes[block, 2]
-            row_b = np.empty(n_b, np.int64)
-            row_c = np.empty(n_c, np.int64)
             for i in range(n):
-                row_a = local[block, 0, u] + codes[i, members[block, 0, u]]
-                for v in range(n_b):
-                    row_b[v] = local[block, 1, v] + codes[i, members[block, 1, v]]
-                for w in range(n_c):
-                    row_c[w] = local[block, 2, w] + codes[i, members[block, 2, w]]
-                for v in range(n_b):
-                    for w in range(n_c):
-                        out[block, row_a, row_b[v], row_c[w]] += 1.0
+                n_b = _unfold(
+                    codes, i, members[block, 1], sizes[block, 1], cells[block, 1], local[block, 1], levels, shares,
+                    rows_b, parts_b,
+                )  # fmt: skip
+                n_c = _unfold(
+                    codes, i, members[block, 2], sizes[block, 2], cells[block, 2], local[block, 2], levels, shares,
+                    rows_c, parts_c,
+                )  # fmt: skip
+                cell = cells[block, 0, u] + codes[i, members[block, 0, u]]
+                for m in range(width):
+                    if shares[cell, m] != 0.0:
+                        row_a = local[block, 0, u] + levels[cell, m]
+                        weight = shares[cell, m] * (weights[i] if weights.shape[0] > 0 else 1.0)
+                        for v in range(n_b):
+                            part = weight * parts_b[v]
+                            for w in range(n_c):
+                                out[block, row_a, rows_b[v], rows_c[w]] += part * parts_c[w]

@@ -20,12 +20,13 @@ def drawn(weights, target):
 
 
 @kernel
-def assign_cells(codes, offsets, theta, alpha, seed, step, assigned, row_counts, counts):
+def assign_cells(codes, starts, absent, table, alpha, seed, step, assigned, row_counts, counts):
     """Draw the component of every cell anew, given the row's other cells, theta and alpha, in place.
 
-    codes (n, p); theta (rows, k) positive; alpha (k,). Component h has weight theta_jch (alpha_h + n_ih), n_ih the
-    row's other cells in h. assigned (n, p) holds the components (k or more: none yet), row_counts (n, k) the n_ih;
-    counts (rows, k) receives the number of cells of each level in each component.
+    codes (n, p); starts (p,) where a column's codes begin in the table of likelihoods (rows, k), all positive; absent
+    (p,) the code of a missing cell, which gets no component; alpha (k,). Component h has weight theta_jch
+    (alpha_h + n_ih), n_ih the row's other cells in h. assigned (n, p) holds the components (k or more: none),
+    row_counts (n, k) the n_ih; counts (rows, k) receives the number of cells of each code in each component.
     """
     n, p = codes.shape
     k = alpha.shape[0]
@@ -36,13 +37,15 @@ def assign_cells(codes, offsets, theta, alpha, seed, step, assigned, row_counts,
         for h in range(k):
             held[h] = row_counts[i, h] + alpha[h]
         for j in range(p):
-            row = offsets[j] + codes[i, j]
+            if codes[i, j] == absent[j]:
+                continue
+            row = starts[j] + codes[i, j]
             old = assigned[i, j]
             if old < k:
                 held[old] -= 1.0
             mass = 0.0
             for h in range(k):
-                weights[h] = held[h] * theta[row, h]
+                weights[h] = held[h] * table[row, h]
                 mass += weights[h]
             state, bits = mixed(state)
             h = drawn(weights, mass * unit(bits))
@@ -72,12 +75,13 @@ def rows_above(row_counts, above):
 
 
 @kernel
-def membership_posterior(codes, offsets, theta, alpha, n_warm, n_keep, tails, mean, error, bounds):
+def membership_posterior(codes, starts, absent, table, marks, alpha, n_warm, n_keep, tails, mean, error, bounds):
     """Mean, standard deviation (n, k) and quantiles (n, 2, k) of every row's memberships, theta and alpha given.
 
-    codes (n, p), theta (rows, k) positive, alpha (k,), tails (2,) the quantiles' probabilities. The row's cells are
-    sampled; given their numbers n_ih the memberships are Dirichlet(alpha + n_i), of which one draw is taken in each of
-    n_keep sweeps after n_warm. A row's stream is seeded by what it holds: equal rows get equal values.
+    codes (n, p), starts, absent and table as in assign_cells, marks (rows,) what tells the table's rows apart, alpha
+    (k,), tails (2,) the quantiles' probabilities. The row's cells are sampled; given their numbers n_ih the memberships
+    are Dirichlet(alpha + n_i), of which one draw is taken in each of n_keep sweeps after n_warm. A row's stream is
+    seeded by what it holds: equal rows get equal values.
     """
     n, p = codes.shape
     k = alpha.shape[0]
@@ -87,17 +91,19 @@ def membership_posterior(codes, offsets, theta, alpha, n_warm, n_keep, tails, me
     for i in range(n):
         state = np.uint64(0)
         for j in range(p):
-            _, state = mixed(state ^ np.uint64(codes[i, j]))
+            _, state = mixed(state ^ marks[starts[j] + codes[i, j]])
         for h in range(k):
             held[h] = alpha[h]
         for sweep in range(n_warm + n_keep):
             for j in range(p):
-                row = offsets[j] + codes[i, j]
+                if codes[i, j] == absent[j]:
+                    continue
+                row = starts[j] + codes[i, j]
                 if sweep > 0:
                     held[assigned[j]] -= 1.0
                 mass = 0.0
                 for h in range(k):
-                    weights[h] = held[h] * theta[row, h]
+                    weights[h] = held[h] * table[row, h]
                     mass += weights[h]
                 state, bits = mixed(state)
                 h = drawn(weights, mass * unit(bits))

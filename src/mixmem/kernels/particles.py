@@ -9,14 +9,15 @@ from mixmem.kernels.streams import mixed, unit
 
 
 @kernel
-def marginal_likelihood(codes, offsets, theta, alpha, n_particles, seed, out):
+def marginal_likelihood(codes, starts, absent, table, marks, alpha, n_particles, seed, out):
     """log p(row) with the memberships integrated out, by a particle filter over the row's cells; fills out (n,).
 
-    codes (n, p), theta (rows, k) positive, alpha (k,). A particle holds the number of cells each component explains so
-    far, n_h. Cell j adds log of the particles' mean of sum_h theta_jh (alpha_h + n_h) / (alpha0 + cells so far); each
-    particle then draws the cell's component, and all are resampled (systematically) when their weights grow uneven.
-    The mean of exp(out) is the likelihood, exactly. A row's stream is seeded by what it holds: equal rows get equal
-    values, in any order and company.
+    codes (n, p), starts (p,) where a column's codes begin in the table of likelihoods (rows, k), absent (p,) the code
+    of a missing cell, which is left out, marks (rows,) what tells the table's rows apart, alpha (k,). A particle holds
+    the number of cells each component explains so far, n_h. Cell j adds log of the particles' mean of
+    sum_h theta_jh (alpha_h + n_h) / (alpha0 + cells so far); each particle then draws the cell's component, and all are
+    resampled (systematically) when their weights grow uneven. The mean of exp(out) is the likelihood, exactly. A row's
+    stream is seeded by what it holds: equal rows get equal values, in any order and company.
     """
     n, p = codes.shape
     k = alpha.shape[0]
@@ -24,26 +25,32 @@ def marginal_likelihood(codes, offsets, theta, alpha, n_particles, seed, out):
     for i in range(n):
         state = np.uint64(seed)
         for j in range(p):
-            _, state = mixed(state ^ np.uint64(codes[i, j]))
+            _, state = mixed(state ^ marks[starts[j] + codes[i, j]])
         counts = np.zeros((n_particles, k))
         spare = np.zeros((n_particles, k))
         logs = np.zeros(n_particles)
         chance = np.empty(k)
-        total = 0.0
-        for j in range(p):
-            row = offsets[j] + codes[i, j]
+        total, seen = 0.0, 0
+        last = p - 1
+        while last >= 0 and codes[i, last] == absent[last]:
+            last -= 1
+        for j in range(last + 1):
+            if codes[i, j] == absent[j]:
+                continue
+            row = starts[j] + codes[i, j]
             for r in range(n_particles):
                 mass = 0.0
                 for h in range(k):
-                    mass += theta[row, h] * (alpha[h] + counts[r, h])
+                    mass += table[row, h] * (alpha[h] + counts[r, h])
                     chance[h] = mass
-                logs[r] += np.log(mass / (alpha0 + j))
+                logs[r] += np.log(mass / (alpha0 + seen))
                 state, bits = mixed(state)
                 target = mass * unit(bits)
                 h = 0
                 while h < k - 1 and chance[h] <= target:
                     h += 1
                 counts[r, h] += 1.0
+            seen += 1
             top = logs[0]
             for r in range(1, n_particles):
                 top = max(top, logs[r])
@@ -52,7 +59,7 @@ def marginal_likelihood(codes, offsets, theta, alpha, n_particles, seed, out):
                 share = np.exp(logs[r] - top)
                 weight += share
                 square += share * share
-            if weight * weight < 0.5 * n_particles * square or j == p - 1:
+            if weight * weight < 0.5 * n_particles * square or j == last:
                 total += top + np.log(weight / n_particles)
                 state, bits = mixed(state)
                 position = unit(bits)

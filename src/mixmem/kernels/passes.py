@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixmem.kernels._numba import ROW_BLOCK, kernel, parallel_kernel, prange
+from mixmem.kernels._numba import ROW_BLOCK, kernel
 
 _TILE = 64  # variables handled together, so that their rows of the table stay in the first-level cache
 
@@ -70,14 +70,14 @@ def add_features(codes, starts, members, table, totals):
         _gather(codes, starts, members, table, first, last, totals[first:last])
 
 
-@parallel_kernel
+@kernel
 def scatter_sums(codes, starts, members, values, first_block, partials):
     """Block sums of b_ij values_i' for every member j: partials[b] (rows, q) is filled for row block first_block + b.
 
     values (n, q). NumPy, a block: ``np.add.at(partial, starts + codes[rows][:, members], values[rows, None])``.
     """
     n = codes.shape[0]
-    for b in prange(partials.shape[0]):
+    for b in range(partials.shape[0]):
         first = (first_block + b) * ROW_BLOCK
         last = min(n, first + ROW_BLOCK)
         partials[b] = 0.0
@@ -85,15 +85,16 @@ def scatter_sums(codes, starts, members, values, first_block, partials):
 
 
 @kernel
-def pair_sums(codes, starts, members, table, totals, slope, k, first_block, partials, squares):
+def pair_sums(codes, weights, starts, members, table, totals, slope, k, first_block, partials, squares):
     """The sums over rows from which the step for the group ``members`` takes its Z, a row block at a time.
 
     totals (n, 2w) holds every variable's features (U | Y) and table (rows, 2w) the members' own, both padded to an even
     width w >= k; the members' part is taken off, so that u and y are sums over the other variables (a table without
     rows: the members have no part yet). With
     g = u * u - slope * u + y, partials[b] (rows, w) receives sum_i b_ij g_i' over row block first_block + b and
-    squares[b] (w,) the sum of u * u. NumPy: ``rest = totals - table[starts + codes[:, members]].sum(1)``, then
-    ``g = rest[:, :w] ** 2 - slope * rest[:, :w] + rest[:, w:]``.
+    squares[b] (w,) the sum of u * u, both over rows with weights (n,) or none. NumPy:
+    ``rest = totals - table[starts + codes[:, members]].sum(1)``, then
+    ``g = weights[:, None] * (rest[:, :w] ** 2 - slope * rest[:, :w] + rest[:, w:])``.
     """
     n = codes.shape[0]
     width = partials.shape[2]
@@ -106,10 +107,11 @@ def pair_sums(codes, starts, members, table, totals, slope, k, first_block, part
         g = np.zeros((last - first, width))
         squares[b] = 0.0
         for i in range(last - first):
+            weight = weights[first + i] if weights.shape[0] > 0 else 1.0
             for h in range(k):
                 u = totals[first + i, h] - own[i, h]
                 y = totals[first + i, width + h] - own[i, width + h]
-                squares[b, h] += u * u
-                g[i, h] = u * u - slope[h] * u + y
+                squares[b, h] += weight * (u * u)
+                g[i, h] = weight * (u * u - slope[h] * u + y)
         partials[b] = 0.0
         _scatter(codes, starts, members, g, first, last, partials[b])

@@ -11,14 +11,21 @@ _FOLD = 16  # tiles whose probabilities are multiplied before a logarithm is tak
 
 
 @kernel
-def _lay_out(codes, i, offsets, theta, cells):
-    """cells[t, h, c] = theta of component h at row i's cell t * width + c; cells (tiles, k, width)."""
-    width = cells.shape[2]
+def _lay_out(codes, i, starts, absent, table, cells):
+    """cells[t, h, c] = likelihood in component h of row i's cell t * width + c of those present; returns their number.
+
+    cells (tiles, k, width).
+    """
+    width, k = cells.shape[2], table.shape[1]
+    p = 0
     for j in range(codes.shape[1]):
-        row = offsets[j] + codes[i, j]
-        tile, c = j // width, j % width
-        for h in range(theta.shape[1]):
-            cells[tile, h, c] = theta[row, h]
+        if codes[i, j] != absent[j]:
+            row = starts[j] + codes[i, j]
+            tile, c = p // width, p % width
+            for h in range(k):
+                cells[tile, h, c] = table[row, h]
+            p += 1
+    return p
 
 
 @vector_kernel
@@ -28,7 +35,8 @@ def _derivatives(cells, p, x, mix, product, share, hessian):
     That times x is the gradient: over the cells, the Hessian sums theta_h theta_g / mix^2 and the gradient
     theta_h / mix, with mix = sum_g x_g theta_g.
     """
-    tiles, k, width = cells.shape
+    k, width = cells.shape[1], cells.shape[2]
+    tiles = (p + width - 1) // width
     hessian[:, :] = 0.0
     product[:] = 1.0
     likelihood = 0.0
@@ -174,22 +182,23 @@ def _climb(cells, p, alpha, steps, tolerance, x, hessian):
 
 
 @kernel
-def memberships(codes, offsets, theta, alpha, steps, tolerance, x, loglik, curvature, shapes, done, gaps):
+def memberships(codes, starts, absent, table, alpha, steps, tolerance, x, loglik, curvature, shapes, done, gaps):
     """Memberships of every row by Newton steps, from x, in place.
 
-    codes (n, p), theta (rows, k) of at least 1e-6, alpha (k,), x (n, k) positive with rows that sum to one. Per row:
+    codes (n, q), starts (q,) where a column's codes begin in the table of likelihoods (rows, k), each at least 1e-6,
+    absent (q,) the code of a missing cell, alpha (k,), x (n, k) positive with rows that sum to one. Per row:
     loglik (n,) the log-likelihood at x; curvature (n,) the log-determinant of diag(alpha) + (x x') * K with K minus
     the Hessian of the log-likelihood; shapes (n, k) that matrix's diagonal (mixmem.memberships says what they are
     for); done (n,) Newton steps; gaps (n,) the optimality gap.
     """
-    n, p = codes.shape
+    n, q = codes.shape
     k = x.shape[1]
-    width = min(p, _TILE)
-    cells = np.empty(((p + width - 1) // width, k, width))
+    width = min(q, _TILE)
+    cells = np.empty(((q + width - 1) // width, k, width))
     hessian = np.empty((k, k))
     system = np.empty((k, k))
     for i in range(n):
-        _lay_out(codes, i, offsets, theta, cells)
+        p = _lay_out(codes, i, starts, absent, table, cells)
         done[i], gaps[i], loglik[i] = _climb(cells, p, alpha, steps, tolerance, x[i], hessian)
         for h in range(k):
             for g in range(h + 1):

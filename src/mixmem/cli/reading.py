@@ -1,0 +1,96 @@
+"""A table as the options describe it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mixmem.encoding import IGNORED, Encoded, encode
+from mixmem.errors import InputError
+from mixmem.read import Table, read_table
+from mixmem.schema import Schema, suggestion
+
+ROWS_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the options say of a table: its row ids, kinds, values that mean missing, and weights."""
+
+    row_id: str | None = None
+    kinds: Mapping[str, str] | None = None
+    missing: Any = None
+    """As `mixmem.cli.options.missing_of` gives it."""
+    weight: str | None = None
+
+    def read(self, data: str | Path | Table) -> tuple[Table, Described]:
+        """The table, with its ids, and what is said of it in terms of its own columns."""
+        table = read_table(data, row_id=self.row_id)
+        if table.loci is not None:
+            self._refuse_on_genotypes()
+        names = [name for name in table.names if name != self.weight]
+        for option, listed in (("--kind", self.kinds), ("--missing", self.missing)):
+            for name in listed if isinstance(listed, Mapping) else ():
+                if name and name not in names:
+                    raise InputError(f"{option}: there is no column {name!r}{suggestion(name, names)}")
+        return table, replace(self, missing=self._spelled(names))
+
+    def encode(self, data: str | Path | Table) -> tuple[Encoded, Any]:
+        """The table as codes, its variables learned, and the values that mean missing in terms of its columns."""
+        table, found = self.read(data)
+        encoded = encode(table, kinds=found.kinds, missing=found.missing, weight=found.weight)
+        return encoded, found.missing
+
+    def encode_as(self, data: str | Path | Table, schema: Schema, missing: Any = None) -> Encoded:
+        """The table as codes of a model's variables; ``missing`` is the model's, for want of values of one's own."""
+        table, found = self.read(data)
+        if found.missing is not None or table.loci is not None:
+            missing = found.missing
+        elif isinstance(missing, Mapping):
+            missing = {name: values for name, values in missing.items() if name in table.names}
+        return encode(table, schema, missing=missing)
+
+    def _spelled(self, names: list[str]) -> Any:
+        """Values by column, where some of all columns (the key "") came with some of single ones."""
+        if not isinstance(self.missing, Mapping) or "" not in self.missing:
+            return self.missing
+        kept = [name for name in names if (self.kinds or {}).get(name) != IGNORED]
+        return {name: [*self.missing[""], *self.missing.get(name, ())] for name in kept}
+
+    def _refuse_on_genotypes(self) -> None:
+        if self.missing is not None:
+            raise InputError("genotype files say themselves which cells are missing; leave --missing out")
+        for name, kind in (self.kinds or {}).items():
+            if kind not in ("dosage", IGNORED):
+                raise InputError(
+                    f"--kind {name}={kind}: variants of a genotype file are of kind dosage; expected {IGNORED} or "
+                    "nothing: write the genotypes as a table to fit them as something else"
+                )
+
+
+def missing_cells(table: Encoded) -> np.ndarray:
+    """Missing cells of every variable (p,)."""
+    absent = table.schema.features.absent
+    found = np.zeros(len(absent), dtype=np.int64)
+    if (absent < 0).all():
+        return found
+    unused = np.iinfo(table.codes.dtype).max
+    wanted = np.where(absent < 0, unused, absent).astype(table.codes.dtype)
+    for start in range(0, len(table.codes), ROWS_AT_ONCE):
+        found += np.count_nonzero(table.codes[start : start + ROWS_AT_ONCE] == wanted, axis=0)
+    return found
+
+
+def number_means(table: Encoded) -> dict[str, float]:
+    """Means of the counts and continuous numbers by name, rows by their weights."""
+    found = {}
+    for j, variable in enumerate(table.schema.variables):
+        if variable.is_number:
+            present = table.codes[:, j] != table.schema.features.absent[j]
+            weights = None if table.weights is None else table.weights[present]
+            found[variable.name] = float(np.average(variable.values[table.codes[present, j]], weights=weights))
+    return found

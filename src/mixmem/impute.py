@@ -1,0 +1,66 @@
+"""Missing cells filled with what the rows' memberships make most likely."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixmem.encoding import Encoded, decode, numbers_of
+from mixmem.kinds import KINDS, Array, Dosage, Positions
+from mixmem.read import Table
+from mixmem.schema import Variable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def imputed(table: Encoded, theta: Array, memberships: Array, source: Table | None = None) -> pd.DataFrame:
+    """The table's values with every missing cell filled; theta (rows, k), memberships (n, k).
+
+    Codes hold at most a thousand numbers of a column apart; those of ``source``, if it is given, are as they were.
+    """
+    schema = table.schema
+    frame = decode(table.codes, schema)
+    frame.index = table.row_ids
+    for j, variable in enumerate(schema.variables):
+        if source is not None and variable.is_number:
+            exact = numbers_of(source, variable, j)
+            frame[variable.name] = exact if variable.missing else _typed(exact, variable)
+        gaps = np.flatnonzero(table.codes[:, j] == schema.features.absent[j])
+        if len(gaps):
+            own = memberships[gaps] @ theta[schema.offsets[j] : schema.offsets[j + 1]].T
+            column = frame.iloc[:, j].to_numpy(copy=True)
+            column[gaps] = _most_likely(variable, own)
+            frame[variable.name] = _typed(column, variable)
+    return frame
+
+
+def _most_likely(variable: Variable, expected: Array) -> Any:
+    """Values for cells whose theta, mixed by their memberships, is ``expected`` (cells, rows of the variable)."""
+    kind = KINDS[variable.kind]
+    if variable.is_number:
+        mean = expected[:, 0]
+        return np.rint(mean) if variable.value_type == "int" else mean
+    if isinstance(kind, Dosage):
+        copies = kind.copies(variable)
+        chances = np.prod(expected[:, copies], axis=2) * [_orders(alleles) for alleles in copies]
+    else:
+        chances = expected
+    return np.array(variable.of_codes()[:-1], dtype=object)[chances.argmax(axis=1)]
+
+
+def _orders(alleles: Positions) -> float:
+    """In how many orders the copies can hold these alleles."""
+    return math.factorial(len(alleles)) / math.prod(math.factorial(count) for count in np.bincount(alleles))
+
+
+def _typed(column: Any, variable: Variable) -> Any:
+    """A filled column in the type its values have; nothing is missing any more."""
+    types = {"int": np.int64, "bool": bool, "float": float}
+    whole = variable.kind == "dosage" and len(variable.levels) == 2
+    wanted = np.int64 if whole else types.get(variable.value_type)
+    if wanted is np.int64 and not whole and any(float(value) != int(value) for value in column):
+        wanted = float
+    return column if wanted is None else column.astype(wanted)

@@ -190,7 +190,7 @@ def test_the_first_compilation_is_announced(monkeypatch, fitted, tmp_path, capsy
     import mixmem.cli.fitting as fitting
 
     monkeypatch.setattr(fitting, "_compiled", lambda: False)
-    line = "mixmem: compiling kernels for this machine, once (about 25 s)\n"
+    line = "mixmem: compiling kernels for this machine, once (about 20 s)\n"
     arguments = ["memberships", fitted / "fit" / "model.mixmem", fitted / "data.csv", "--out", "-"]
     code, out, err = run(capsys, *arguments)
     assert (code, err) == (0, line)

@@ -664,8 +664,10 @@ class _Loci:
     def variables(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, Variable]]:
         gaps = np.asarray((self.genotypes < 0).any(axis=0))
         for j, (name, locus) in enumerate(zip(table.names, self.loci, strict=True)):
-            column = Variable(name, locus.alleles, kind="dosage") if schema is None else schema.variables[j]
-            yield j, replace(column, missing=bool(gaps[j]))
+            if schema is None:
+                yield j, Variable(name, locus.alleles, kind="dosage", missing=bool(gaps[j]))
+            else:
+                yield j, replace(schema.variables[j], missing=bool(gaps[j]))
 
     def write(self, codes: np.ndarray, variables: list[Variable], table: Table) -> None:
         most = np.array([KINDS["dosage"].n_codes(variable) for variable in variables])

@@ -101,12 +101,14 @@ class Learner:
             method, reason = choose_method(self.refine, table, settings.n_components)
             if method == "em" and are_genotypes(table.schema) and settings.n_components > 1:
                 plan, chosen, found = self._start_from_genotypes(table, settings, seed, progress)
+                theta = found.theta
             else:
                 plan, chosen, found = self._estimate(table, settings, seed, progress)
-            first = first_moments(table.codes, table.schema, table.weights)
+                theta = theta_of(table.schema, found.theta, first_moments(table.codes, table.schema, table.weights))
+            total = float(len(table.codes) if table.weights is None else table.weights.sum())
             free_alpha0 = self.alpha0 == "auto" and settings.n_components > 1
             refined = refine(
-                table, theta_of(table.schema, found.theta, first), found.concentration.alpha, method, reason,
+                table, theta, found.concentration.alpha, method, reason,
                 memberships=found.memberships, free_alpha0=free_alpha0,
                 contamination=self.contamination, seed=seed, progress=progress,
             )  # fmt: skip
@@ -118,7 +120,7 @@ class Learner:
             chosen,
             refined,
             n_rows=table.codes.shape[0],
-            total=first.total,
+            total=total,
             free_alpha0=free_alpha0,
             seed=seed,
             seconds=progress.seconds,

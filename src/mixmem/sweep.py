@@ -148,7 +148,8 @@ class FullTensor:
         q, z = self._program(part, others)
         scale = float(np.diag(q).max()) or 1.0
         x = self.theta[part.rows] * self.weights
-        exact_rows(q / scale, -z / scale, x, CYCLES, PRECISION)
+        q, z = q / scale, -z / scale
+        in_parts(lambda a, b: exact_rows(q, z[a:b], x[a:b], CYCLES, PRECISION), len(x))
         theta, sums = simplex_rows(x, part.sizes, self.first.means[part.rows])
         return theta, np.asarray(sums.mean(axis=0))
 

@@ -272,7 +272,7 @@ def rebuild_report(folder: Path) -> Path:
 def announce_compilation(quiet: bool) -> None:
     """Say why the first fit of an installation takes longer, if this is it."""
     if not quiet and not _compiled():
-        typer.echo("mixmem: compiling kernels for this machine, once (about 25 s)", err=True)
+        typer.echo("mixmem: compiling kernels for this machine, once (about 20 s)", err=True)
 
 
 def _compiled() -> bool:

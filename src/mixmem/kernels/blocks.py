@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixmem.kernels._numba import kernel
+from mixmem.kernels._numba import kernel, vector_kernel
 from mixmem.kernels.nqp import exact_row, pqp_rows
 
 # Loops are written out where an array expression would do: each of those takes numba a second or more to compile.
@@ -90,6 +90,39 @@ def _change(x, before):
     return change / max(largest, 1e-300)
 
 
+# Products are written out too: numba's come from SciPy, whose import would take longer than many a fit.
+
+
+@vector_kernel
+def _times(a, b, turned, out):
+    """out = a @ b; a (r, w), b (w, k), turned (k, w) scratch, out (r, k)."""
+    w, k = b.shape
+    for i in range(w):
+        for h in range(k):
+            turned[h, i] = b[i, h]
+    for r in range(a.shape[0]):
+        for h in range(k):
+            total = 0.0
+            for i in range(w):
+                total += a[r, i] * turned[h, i]
+            out[r, h] = total
+
+
+@kernel
+def _transposed_times(a, b, turned, out):
+    """out = a.T @ b; a (r, w), b (r, k), turned (k, w) scratch, out (w, k)."""
+    w, k = out.shape
+    turned[:, :] = 0.0
+    for r in range(a.shape[0]):
+        for h in range(k):
+            value = b[r, h]
+            for i in range(w):
+                turned[h, i] += a[r, i] * value
+    for i in range(w):
+        for h in range(k):
+            out[i, h] = turned[h, i]
+
+
 @kernel
 def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
     """Alternating updates of one tensor's factors, in place; returns (sweeps done, converged).
@@ -104,7 +137,7 @@ def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
     for r in range(flat.shape[0]):
         for w in range(d_c):
             norm += flat[r, w] * flat[r, w]
-    pairs = np.empty((d_a * d_b, k))
+    pairs, product, turned = np.empty((d_a * d_b, k)), np.empty((d_a * d_b, k)), np.empty((k, d_c))
     q, gram = np.empty((k, k)), np.empty((k, k))
     z_a, z_b, z_c = np.empty((d_a, k)), np.empty((d_b, k)), np.empty((d_c, k))
     before_a, before_b = np.empty((d_a, k)), np.empty((d_b, k))
@@ -112,7 +145,7 @@ def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
     for sweep in range(sweeps):
         _copy(a, before_a)
         _copy(b, before_b)
-        product = np.dot(flat, c)
+        _times(flat, c, turned, product)
         z_a[:, :] = 0.0
         for u in range(d_a):
             for v in range(d_b):
@@ -137,7 +170,7 @@ def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
             for v in range(d_b):
                 for h in range(k):
                     pairs[u * d_b + v, h] = -a[u, h] * b[v, h]
-        np.dot(flat.T, pairs, z_c)
+        _transposed_times(flat, pairs, turned, z_c)
         _program(a, b, gram, q)
         _update(q, z_c, c, inner, epsilon)
         objective = _objective(norm, c, z_c, q, gram)

@@ -4,7 +4,51 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixmem.kernels._numba import kernel, parallel_kernel, prange
+from mixmem.kernels._numba import kernel
+
+
+@kernel
+def _eigen(q, vectors):
+    """Eigenvalues (k,) of a symmetric q (k, k), in no order, and its eigenvectors in the columns of vectors (k, k).
+
+    Rotations after Jacobi. NumPy: ``np.linalg.eigh(q)``, which through numba would need SciPy.
+    """
+    k = q.shape[0]
+    a = q.copy()
+    vectors[:, :] = 0.0
+    size = 0.0
+    for h in range(k):
+        vectors[h, h] = 1.0
+        for g in range(k):
+            size += a[h, g] * a[h, g]
+    for _ in range(30):
+        off = 0.0
+        for h in range(k):
+            for g in range(h):
+                off += a[h, g] * a[h, g]
+        if off <= 1e-30 * size:
+            break
+        for h in range(k):
+            for g in range(h):
+                if a[h, g] != 0.0:
+                    slope = (a[h, h] - a[g, g]) / (2.0 * a[h, g])
+                    t = 1.0 / (abs(slope) + np.sqrt(1.0 + slope * slope))
+                    if slope < 0.0:
+                        t = -t
+                    c = 1.0 / np.sqrt(1.0 + t * t)
+                    s = t * c
+                    for i in range(k):
+                        left, right = a[i, g], a[i, h]
+                        a[i, g], a[i, h] = c * left - s * right, s * left + c * right
+                    for i in range(k):
+                        left, right = a[g, i], a[h, i]
+                        a[g, i], a[h, i] = c * left - s * right, s * left + c * right
+                        left, right = vectors[i, g], vectors[i, h]
+                        vectors[i, g], vectors[i, h] = c * left - s * right, s * left + c * right
+    values = np.empty(k)
+    for h in range(k):
+        values[h] = a[h, h]
+    return values
 
 
 @kernel
@@ -17,9 +61,10 @@ def pqp_rows(q, z, x, steps, epsilon, tolerance):
     A singular q has no finite bound (the minimiser may be unbounded): its eigenvalues are held at 1e-12 of the largest.
     """
     m, k = x.shape
-    values, vectors = np.linalg.eigh(q)
-    floor = max(values[k - 1], 1e-300) * 1e-12
-    smallest = max(values[0], floor)
+    vectors = np.empty((k, k))
+    values = _eigen(q, vectors)
+    floor = max(values.max(), 1e-300) * 1e-12
+    smallest = max(values.min(), floor)
     phi = np.empty(k)
     new = np.empty(k)
     for r in range(m):
@@ -72,11 +117,8 @@ def exact_row(q, z, x, cycles, tolerance):
             break
 
 
-@parallel_kernel
+@kernel
 def exact_rows(q, z, x, cycles, tolerance):
-    """Minimise every row's program, in parallel and in place: q (k, k), z (m, k), x (m, k)."""
-    tile = 16
-    m = x.shape[0]
-    for t in prange((m + tile - 1) // tile):
-        for r in range(t * tile, min(m, t * tile + tile)):
-            exact_row(q, z[r], x[r], cycles, tolerance)
+    """Minimise every row's program in place: q (k, k), z (m, k), x (m, k)."""
+    for r in range(x.shape[0]):
+        exact_row(q, z[r], x[r], cycles, tolerance)

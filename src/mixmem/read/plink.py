@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from mixmem.errors import InputError
-from mixmem.read.genotypes import optional_module, variant_names
+from mixmem.read.genotypes import variant_names
 from mixmem.read.tables import Locus, Table
 from mixmem.read.texts import fields_by_line
 
@@ -28,12 +27,10 @@ def read_bed(path: Path) -> Table:
     The .bim and the .fam may be gzipped. Individuals are named by their id within the family, or family:id where
     those repeat.
     """
-    open_bed = optional_module("bed_reader", "bed-reader", str(path)).open_bed
     ids, loci = _variants(_beside(path, ".bim"))
     individuals = _individuals(_beside(path, ".fam"))
-    _check_size(path, len(individuals), len(loci))
-    # With both counts given, the library opens neither the .bim nor the .fam.
-    codes = _codes(open_bed(path, iid_count=len(individuals), sid_count=len(loci)))
+    by_variant = _check_size(path, len(individuals), len(loci))
+    codes = _codes(path, len(individuals), len(loci), by_variant)
     names, row_ids = tuple(variant_names(ids, loci)), np.array(individuals, dtype=object)
     return Table(names, codes, len(individuals), row_ids, loci=tuple(loci))
 
@@ -88,7 +85,8 @@ def _individuals(path: Path) -> list[str]:
     return ids if len(set(ids)) == len(ids) else [f"{fields[0]}:{fields[1]}" for fields in records]
 
 
-def _check_size(path: Path, n_individuals: int, n_variants: int) -> None:
+def _check_size(path: Path, n_individuals: int, n_variants: int) -> bool:
+    """Refuse a .bed that does not go with the others; whether it holds one variant after the other."""
     with path.open("rb") as file:
         magic, order = file.read(2), file.read(1)
     if magic != MAGIC or order not in (BY_INDIVIDUAL, BY_VARIANT):
@@ -103,14 +101,24 @@ def _check_size(path: Path, n_individuals: int, n_variants: int) -> None:
             f"{path} has {size:,} bytes, expected {expected:,} for the {n_individuals} individuals of its .fam and the "
             f"{n_variants} variants of its .bim; it is cut off or belongs to other files: copy all three again"
         )
+    return order == BY_VARIANT
 
 
-def _codes(bed: Any) -> np.ndarray:
-    """The genotype codes (n, p), read some variants at a time: little more than one byte a cell is held in memory."""
-    n, p = bed.shape
+def _codes(path: Path, n: int, p: int, by_variant: bool) -> np.ndarray:
+    """The genotype codes (n, p), some variants at a time: little more than one byte a cell is held in memory.
+
+    A byte holds four genotypes, the first in its lowest bits: 0 two copies of A1, 1 missing, 2 one copy, 3 none.
+    """
+    fours = np.array([[(2, -1, 1, 0)[byte >> shift & 3] for shift in (0, 2, 4, 6)] for byte in range(256)], np.int8)
+    outer, inner = (p, n) if by_variant else (n, p)
+    packed = np.memmap(path, np.uint8, "r", offset=3, shape=(outer, (inner + 3) // 4))
     codes = np.empty((n, p), np.int8)
-    step = max(1, CHUNK_CELLS // n)
-    for start in range(0, p, step):
-        chunk = bed.read(np.s_[:, start : start + step], dtype=np.int8)
-        codes[:, start : start + step] = np.maximum(chunk, -1)  # the library writes missing cells as -127
+    step = max(1, CHUNK_CELLS // inner)
+    for start in range(0, outer, step):
+        some = slice(start, start + step)
+        cells = fours[packed[some]].reshape(-1, 4 * packed.shape[1])[:, :inner]
+        if by_variant:
+            codes[:, some] = cells.T
+        else:
+            codes[some] = cells
     return codes

@@ -167,11 +167,22 @@ def test_a_table_passes_through():
     assert read_table(table) is table
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_texts_in_other_encodings(tmp_path, encoding):
+    (tmp_path / "t.csv").write_bytes("a,b\n1,\u00e9t\u00e9\n2,hiver\n".encode(encoding))
+    assert cells(read_table(tmp_path / "t.csv"))["b"] == ["\u00e9t\u00e9", "hiver"]
+
+
+def test_what_is_no_utf8_is_read_as_windows_1252_with_a_word(tmp_path):
+    (tmp_path / "t.csv").write_bytes("a,b\n1,\u00e9t\u00e9\n2,10\u20ac\n".encode("cp1252"))
+    with pytest.warns(UserWarning, match="line 2: byte 0xe9 is not UTF-8.*read as Windows-1252"):
+        assert cells(read_table(tmp_path / "t.csv"))["b"] == ["\u00e9t\u00e9", "10\u20ac"]
+
+
 CSV_REFUSALS = [
     (b"", "is empty"),
     (b"\n\n", "is empty"),
-    (b"a,b\n1,\xe9\n", r"line 2: byte 0xe9 is not UTF-8.*save it as UTF-8"),
-    ("a,b\n1,2\n".encode("utf-16"), "UTF-16; expected UTF-8"),
+    ("a,b\n1,2\n".encode("utf-16")[:-1], "is cut off or no utf-16 text"),
     (b"a,b\n1,\0\n", "holds NUL bytes"),
     (b"a,b\n1,2\n1,2,3\n", r"line 3: found 3 field\(s\), expected 2"),
     (b"a,b\n1,2\n1\n3,4\n", r"line 3: found 1 field\(s\), expected 2"),

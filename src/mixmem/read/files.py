@@ -21,7 +21,7 @@ from mixmem.levels import NUMBER_TEXT
 from mixmem.read.plink import read_bed
 from mixmem.read.structure import read_structure
 from mixmem.read.tables import Table, from_array, from_polars
-from mixmem.read.texts import check_text, read_bytes
+from mixmem.read.texts import as_utf8, read_bytes
 from mixmem.read.vcf import read_vcf
 from mixmem.schema import refuse_duplicates
 
@@ -93,10 +93,9 @@ def _tsv(path: Path) -> Table:
 
 
 def _delimited(raw: bytes, where: str, separator: str) -> Table:
-    raw = raw.removeprefix(b"\xef\xbb\xbf")
+    raw = as_utf8(raw, where)
     if not raw or raw.isspace():
         raise InputError(f"{where} is empty; expected a header line and rows (0 sample(s) found)")
-    check_text(raw, where)
     names = _header(raw, where, separator)
     numbers = _small_integers(raw, len(names), separator) if names[0] != "" else None
     if numbers is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,10 +45,32 @@ def whole_gzip(path: Path) -> Iterator[None]:
         ) from error
 
 
+BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+
+
+def as_utf8(raw: bytes, where: str) -> bytes:
+    """Text in UTF-8, whatever it was written in: what a byte order mark says, else UTF-8, else Windows-1252.
+
+    The last is a guess, and said so.
+    """
+    for mark, encoding in BYTE_ORDER_MARKS.items():
+        if raw.startswith(mark):
+            try:
+                return raw.decode(encoding).encode()
+            except UnicodeDecodeError as error:
+                raise InputError(f"{where} is cut off or no {encoding} text ({error}); save it as UTF-8") from error
+    try:
+        check_text(raw, where)
+    except InputError as problem:
+        if b"\0" in raw:
+            raise
+        warnings.warn(f"{problem}. It is read as Windows-1252, as older programs write", stacklevel=2)
+        return raw.decode("cp1252", errors="replace").encode()
+    return raw
+
+
 def check_text(raw: bytes, where: str) -> None:
     """Refuse what is not UTF-8 text."""
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{where} is encoded in UTF-16; expected UTF-8: save it as UTF-8")
     if b"\0" in raw:
         raise InputError(f"{where} holds NUL bytes, so it is not text; expected UTF-8 text: check what the file is")
     if raw.isascii():

@@ -35,9 +35,12 @@ def test_readme_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
             assert words[0] == "mixmem", words
             assert main(words[1:]) in (0, None), capsys.readouterr().err
             ran += 1
-    assert ran >= 6
-    for written in ("survey/data.csv", "result/report.html", "rows.csv", "answers.mixmem"):
-        assert (tmp_path / written).stat().st_size > 0
+    assert ran >= 15
+    for written in (
+        "survey/data.csv", "result/report.html", "rows.csv", "answers.mixmem", "filled.csv", "samples.2.Q",
+        "samples.2.P", "projected.csv", "crowd/report.html",
+    ):  # fmt: skip
+        assert (tmp_path / written).stat().st_size > 0, written
 
 
 def test_make_demo_runs_the_demo_command():

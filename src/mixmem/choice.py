@@ -128,7 +128,7 @@ def choose_k(
     progress = LineProgress() if verbose else current()
     with threads(n_jobs):
         with progress.stage("read"):
-            table = encode_as(X, variables)
+            table = encode_as(X, variables).repeated("choosing k")
             if len(table.codes) < LEAST_ROWS:
                 raise InputError(
                     f"the table has {len(table.codes)} rows; choosing k compares halves of the rows and needs at least "

@@ -65,6 +65,19 @@ class Encoded:
         weights = None if self.weights is None else self.weights[rows]
         return Encoded(np.ascontiguousarray(self.codes[rows]), self.schema, self.row_ids[rows], weights)
 
+    @property
+    def whole(self) -> bool:
+        """Whether every row stands for a whole number of rows."""
+        return self.weights is None or bool((self.weights == np.rint(self.weights)).all())
+
+    def repeated(self, what: str) -> Encoded:
+        """The table with every row as often as it stands for; refused for ``what`` if that is no whole number."""
+        if self.weights is None:
+            return self
+        if not self.whole:
+            raise InputError(f"{what} counts rows, and weights that are no whole numbers say nothing of how many")
+        return replace(self.take(np.repeat(np.arange(len(self.codes)), self.weights.astype(np.int64))), weights=None)
+
 
 def encode(
     data: Any,

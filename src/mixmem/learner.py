@@ -316,7 +316,7 @@ class Learner:
         >>> GDLM(2, alpha0=0.2, random_state=0).fit(table).goodness_of_fit(table).variables.shape
         (9, 9)
         """
-        table = self._encoded(X)
+        table = self._encoded(X).repeated("goodness of fit")
         with threads(self.n_jobs):
             return goodness_of_fit(table.codes, table.schema, self._noisy, self.alpha_)
 

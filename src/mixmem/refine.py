@@ -58,14 +58,14 @@ def seconds_for(n_cells: int, k: int) -> float:
 def choose_method(refine: str | None, table: Encoded, k: int) -> tuple[str | None, str]:
     """What ``refine`` stands for with this table, and why."""
     n_rows, n_variables = table.codes.shape
-    if refine == "gibbs" and not _whole(table):
+    if refine == "gibbs" and not table.whole:
         raise InputError(
             "refine='gibbs' samples rows, and weights that are no whole numbers say nothing of how many there are; "
             "expected refine=None or 'em'"
         )
     if refine != "auto":
         return refine, "asked for"
-    if not _whole(table):
+    if not table.whole:
         return None, "rows have weights that are no whole numbers, so there are no rows to sample"
     n_rows = n_rows if table.weights is None else int(table.weights.sum())
     if k == 1:
@@ -83,14 +83,9 @@ def choose_method(refine: str | None, table: Encoded, k: int) -> tuple[str | Non
     return "gibbs", f"in rows of {n_variables} variables, at most {LONG_ROW}, sampling is the most accurate"
 
 
-def _whole(table: Encoded) -> bool:
-    """Whether every row stands for a whole number of rows."""
-    return table.weights is None or bool((table.weights == np.rint(table.weights)).all())
-
-
-def _repeated(table: Encoded) -> NDArray[np.unsignedinteger]:
+def _sorted_rows(table: Encoded) -> NDArray[np.unsignedinteger]:
     """Codes with every row as often as it stands for, in an order that depends on what rows hold alone."""
-    codes = table.codes if table.weights is None else np.repeat(table.codes, table.weights.astype(np.int64), axis=0)
+    codes = table.repeated("sampling").codes
     return np.ascontiguousarray(codes[np.lexsort(codes.T[::-1])])
 
 
@@ -121,7 +116,7 @@ def refine(
         found = dirichlet_of(likeliest.memberships, table.weights)
         alpha = found if free_alpha0 else found * alpha.sum() / found.sum()
         return Refined(method, reason, likeliest.theta, alpha, 0.0, maximum=likeliest)
-    codes = _repeated(table) if method == "gibbs" else table.codes
+    codes = _sorted_rows(table) if method == "gibbs" else table.codes
     scored = spread_rows(codes, LIKELIHOOD_ROWS)
     before = float(log_marginal(scored, schema, theta, alpha).mean())
     posterior = maximum = None

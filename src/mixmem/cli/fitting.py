@@ -134,7 +134,7 @@ def _log_likelihood(model: Learner, table: Encoded, rows: RowFit) -> dict[str, A
 
 def _goodness(model: Learner, table: Encoded) -> dict[str, Any] | None:
     """How well pairs of variables are explained, in words, with the worst variables; None where it would take long."""
-    if table.codes.size > GOODNESS_CELLS:
+    if table.codes.size > GOODNESS_CELLS or not table.whole:
         return None
     found = model.goodness_of_fit(table)
     columns = ["variable", "misfit", "worst_partner", "level", "partner_level", "observed", "fitted"]

@@ -31,7 +31,8 @@ def errors_of(drawn: Simulation, refine: str | None) -> tuple[dict[str, float], 
     found = model.transform(drawn.encoded)
     order = align_components(drawn.memberships, found)
     left = model.theta_.filter(like="component_").to_numpy()[:, order] - drawn.theta
-    kinds = np.array(["rate" if v.startswith("count") else statistic for v, _, statistic in model.schema_.labels])
+    names = {("count", "mean"): "rate", ("count", "variance"): ""}  # a count's variance is its rate's
+    kinds = np.array([names.get((v[:5], statistic), statistic) for v, _, statistic in model.schema_.labels])
     errors = {kind: float(np.sqrt((left[kinds == kind] ** 2).mean())) for kind in KINDS}
     return errors | {"memberships": rmse(drawn.memberships, found[:, order])}, cost.cpu
 

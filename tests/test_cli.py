@@ -487,7 +487,7 @@ def test_simulated_numbers_and_gaps(mixed, tmp_path, capsys):
     assert frame.columns == [f"{name}{j}" for name in ("x", "count", "real") for j in range(4)]
     assert 0.05 < sum(frame.null_count().row(0)) / (200 * 12) < 0.15
     theta = pl.read_csv(mixed / "truth_theta.csv")
-    assert theta["statistic"].to_list() == ["probability"] * 16 + ["mean"] * 4 + ["mean", "variance"] * 4
+    assert theta["statistic"].to_list() == ["probability"] * 16 + ["mean", "variance"] * 8
     assert pl.read_csv(mixed / "truth_memberships.csv").shape == (200, 3)
     refused(capsys, "--noise is for", "simulate", "--rows", 9, "-k", 2, *MIXED, "--noise", 0.1, "--out", tmp_path / "t")
     refused(capsys, "share missing below 1", "simulate", "--rows", 9, "-k", 2, "--missing", 1, "--out", tmp_path / "t")

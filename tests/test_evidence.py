@@ -57,7 +57,7 @@ def test_the_likelihood_of_numbers_is_their_density():
         seen = MIXED.codes[:, j] < MIXED.schema.features.absent[j]
         code = MIXED.codes[seen, j]
         if variable.kind == "count":
-            logs = stats.poisson(own[0]).logpmf(variable.values[code][:, None])
+            logs = stats.nbinom(1e5, 1e5 / (1e5 + own[0])).logpmf(variable.values[code][:, None])
         elif variable.kind == "continuous":
             logs = stats.norm(own[0], np.sqrt(own[1])).logpdf(variable.values[code][:, None])
         else:
@@ -181,7 +181,7 @@ def test_fitted_theta_of_known_components():
     theta = evidence.fitted(counts)
     assert np.abs((theta - MIXED.theta) / evidence.units).max() < 0.08
     drawn = np.empty_like(theta)
-    for rows, found in evidence.draw_numbers(counts, rng):
+    for rows, found in evidence.draw_numbers(counts, theta, rng):
         drawn[rows] = found.mean
     numbers = np.repeat([variable.is_number for variable in schema.variables], schema.sizes)
-    assert np.abs((drawn - theta) / evidence.units)[numbers].max() < 0.01
+    assert np.abs((drawn - theta) / evidence.units)[numbers].max() < 0.08  # of counts it is a draw

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from mixmem import InputError, Variable
-from mixmem.kinds import KINDS, LEAST_VARIANCE, Sums
+from mixmem.kinds import KINDS, LEAST_VARIANCE, SIZES, Sums
 from mixmem.measures import measure
 
 RNG = np.random.default_rng(0)
@@ -119,12 +121,14 @@ def test_copies_of_three_alleles():
 
 def test_densities_are_those_of_scipy():
     values = np.array([0.0, 1.0, 7.0, 30.0])[:, None]
-    rate = np.array([[0.01, 2.0, 12.0]])
+    rate = np.array([0.01, 2.0, 12.0])
     count, continuous = KINDS["count"], KINDS["continuous"]
-    theta = np.broadcast_to(rate, (1, 4, 3))
-    assert np.allclose(count.log_density(values, theta), stats.poisson(rate).logpmf(values), rtol=1e-12)
-    assert np.allclose(count.upper_tail(values, rate[:, None, :]), stats.poisson(rate).sf(values), atol=1e-12)
-    assert (count.upper_tail(np.array([[-1.0]]), rate[:, None, :]) == 1).all()
+    for size, exact in ((2.5, stats.nbinom(2.5, 2.5 / (2.5 + rate))), (np.inf, stats.poisson(rate))):
+        theta = np.broadcast_to(np.stack([rate, rate + rate**2 / size])[:, None, :], (2, 4, 3))
+        close = {"rtol": 1e-9, "atol": 1e-9} if size == 2.5 else {"rtol": 1e-3, "atol": 1e-3}
+        assert np.allclose(count.log_density(values, theta), exact.logpmf(values), **close)
+        assert np.allclose(count.upper_tail(values, theta[:, :1]), exact.sf(values), **close)
+        assert (count.upper_tail(np.array([[-1.0]]), theta[:, :1]) == 1).all()
     mean, variance = np.array([-1.0, 2.0, 30.0]), np.array([0.5, 4.0, 100.0])
     exact = stats.norm(mean, np.sqrt(variance))
     theta = np.broadcast_to(np.stack([mean, variance])[:, None, :], (2, 4, 3))
@@ -140,9 +144,18 @@ def sums_of(values, weights):
     return Sums(n, first, second, np.array([[center]]), np.array([[spread]]))
 
 
-@pytest.mark.parametrize(("kind", "name"), [("count", "poisson"), ("continuous", "normal")])
-def test_fitted_is_the_most_likely_theta(kind, name):
-    values, weights = COLUMNS[name], np.random.default_rng(1).random((900, 2))
+def test_fitted_counts_have_their_mean_and_one_size():
+    rng = np.random.default_rng(1)
+    values, weights = rng.negative_binomial(3.0, 0.4, 4000).astype(float), rng.random((4000, 2))
+    mean, variance = KINDS["count"].fitted(sums_of(values, weights))[:, 0]
+    assert np.allclose(mean, (weights * values[:, None]).sum(axis=0) / weights.sum(axis=0))
+    size = mean**2 / (variance - mean)
+    assert np.allclose(size, size[0])
+    assert size[0] == pytest.approx(3.0, rel=0.15)
+
+
+def test_fitted_is_the_most_likely_theta():
+    kind, values, weights = "continuous", COLUMNS["normal"], np.random.default_rng(1).random((900, 2))
     theta = KINDS[kind].fitted(sums_of(values, weights))[:, 0]
 
     def likelihood(candidate):
@@ -160,39 +173,62 @@ def test_fitted_is_the_most_likely_theta(kind, name):
             assert (likelihood(moved) < best).all()
 
 
-@pytest.mark.parametrize(("kind", "name"), [("count", "poisson"), ("continuous", "normal")])
-def test_draws_have_the_mean_and_variance_they_say(kind, name):
-    values = COLUMNS[name][:40]
+def test_draws_of_counts_are_those_of_the_posterior():
+    """Mean and size of one component against sums over a grid of both."""
+    values = np.random.default_rng(2).negative_binomial(2.0, 0.3, 60).astype(float)
+    levels, numbers = np.unique(values, return_counts=True)
+    count = KINDS["count"]
+    grown = count.grown(levels[:, None], numbers[:, None].astype(float), np.array([0]))
+    sums = replace(sums_of(values, np.ones((60, 1))), grown=grown)
+    rng, theta, found = np.random.default_rng(3), count.fitted(sums), []
+    for _ in range(20_000):
+        theta = count.draw(sums, theta, rng).theta
+        found.append((theta[0, 0, 0], np.log(theta[0, 0, 0] ** 2 / (theta[1, 0, 0] - theta[0, 0, 0]))))
+    mean, size = np.linspace(1.0, 14.0, 800)[:, None], SIZES[None]
+    logs = stats.nbinom(size, size / (size + mean)).logpmf(values[:, None, None]).sum(axis=0)
+    logs += stats.gamma(0.5, scale=2.0 * values.mean()).logpdf(mean)
+    share = np.exp(logs - logs.max())
+    share /= share.sum()
+    for draws, grid in zip(np.array(found).T, (mean, np.log(size)), strict=True):
+        expected = (share * grid).sum()
+        deviation = np.sqrt((share * (grid - expected) ** 2).sum())
+        assert abs(draws.mean() - expected) < 0.06 * deviation
+        assert draws.std() == pytest.approx(deviation, rel=0.06)
+
+
+def test_draws_have_the_mean_and_variance_they_say():
+    kind, values = "continuous", COLUMNS["normal"][:40]
     sums = sums_of(values, np.random.default_rng(2).random((40, 2)))
     rng = np.random.default_rng(3)
-    draws = [KINDS[kind].draw(sums, rng) for _ in range(40_000)]
+    draws = [KINDS[kind].draw(sums, np.empty(0), rng) for _ in range(40_000)]
     theta = np.array([drawn.theta[:, 0] for drawn in draws])
     mean, variance = draws[0].mean[:, 0], draws[0].variance[:, 0]
     assert np.abs((theta.mean(axis=0) - mean) / np.sqrt(variance)).max() < 0.02
     assert np.abs(theta.var(axis=0) / variance - 1).max() < 0.06
     # with hundreds of rows the posterior is about the fit
     many = sums_of(np.tile(values, 100), np.ones((4000, 2)))
-    assert np.allclose(KINDS[kind].draw(many, rng).mean, KINDS[kind].fitted(many), rtol=0.01)
+    assert np.allclose(KINDS[kind].draw(many, np.empty(0), rng).mean, KINDS[kind].fitted(many), rtol=0.01)
 
 
 def test_draws_of_empty_components_are_proper():
     """A component without cells has its prior, at the column's size."""
-    empty = Sums(*np.zeros((3, 1, 1)), np.array([[5.0]]), np.array([[2.0]]))
+    empty = Sums(*np.zeros((3, 1, 1)), np.array([[5.0]]), np.array([[2.0]]), np.zeros((1, len(SIZES))))
     rng = np.random.default_rng(0)
     for kind in ("count", "continuous"):
-        draws = [KINDS[kind].draw(empty, rng) for _ in range(2000)]
+        draws = [KINDS[kind].draw(empty, np.full((2, 1, 1), 5.0), rng) for _ in range(2000)]
         assert np.isfinite([drawn.theta for drawn in draws]).all()
         assert np.isfinite([draws[0].mean, draws[0].variance]).all()
-        assert draws[0].mean[0, 0, 0] == pytest.approx(5.0)
         assert abs(np.median([drawn.theta[0] for drawn in draws]) - 5.0) < 3.0
 
 
 def test_samples_follow_theta():
     rng = np.random.default_rng(4)
-    counts = KINDS["count"].sample(np.full((1, 20_000), 3.5), rng)
+    counts = KINDS["count"].sample(np.full((2, 20_000), 3.5), rng)
     few = np.bincount(counts[counts < 12].astype(int), minlength=12)
     shares = stats.poisson(3.5).pmf(np.arange(12))
     assert stats.chisquare(few, shares / shares.sum() * few.sum()).pvalue > 1e-3
+    spread = KINDS["count"].sample(np.tile([[3.5], [14.0]], 200_000), rng)
+    assert spread.var() == pytest.approx(14.0, rel=0.03)
     reals = KINDS["continuous"].sample(np.tile([[2.0], [9.0]], 20_000), rng)
     assert stats.kstest(reals, stats.norm(2.0, 3.0).cdf).pvalue > 1e-3
 

@@ -37,7 +37,10 @@ def order_of(model):
 
 def rows_of_kinds(schema):
     """Which rows of theta are probabilities, rates, means and variances."""
-    labels = [("rate" if v.kind == "count" else statistic) for v in schema.variables for _, statistic in v.labels]
+    counts = {"mean": "rate", "variance": "of counts"}
+    labels = [
+        counts[statistic] if v.kind == "count" else statistic for v in schema.variables for _, statistic in v.labels
+    ]
     return {name: np.array(labels) == name for name in ("probability", "rate", "mean", "variance")}
 
 
@@ -77,7 +80,7 @@ def test_sampling_recovers_them_better(moments, sampled):
 
 def test_theta_is_told_by_statistic(moments):
     theta = moments.theta_
-    assert theta["statistic"].value_counts().to_dict() == {"probability": 80, "mean": 40, "variance": 20}
+    assert theta["statistic"].value_counts().to_dict() == {"probability": 80, "mean": 40, "variance": 40}
     assert (theta[theta.variable == "real3"]["statistic"] == ["mean", "variance"]).all()
     assert (theta[theta.statistic == "variance"].iloc[:, 3:] > 0).all(axis=None)
     sums = theta[theta.statistic == "probability"].groupby("variable").sum(numeric_only=True)

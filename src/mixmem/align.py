@@ -75,8 +75,8 @@ def _units(schema: Schema, theta: Array) -> Array:
     for j, variable in enumerate(schema.variables):
         if variable.is_number:
             own = theta[schema.offsets[j] : schema.offsets[j + 1]].mean(axis=1)
-            variance = max(float(own[-1]), 1e-300)  # of a count it is the mean itself
-            out[schema.offsets[j] : schema.offsets[j + 1], 0] = [np.sqrt(variance), variance][: len(own)]
+            variance = max(float(own[1]), 1e-300)
+            out[schema.offsets[j] : schema.offsets[j + 1], 0] = np.sqrt(variance), variance
     return out
 
 

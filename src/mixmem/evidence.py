@@ -43,11 +43,20 @@ class Numbers:
         """(cells, k)."""
         return self.kind.log_density(self.values, theta[self.theta_rows[:, self.owner]])
 
-    def sums(self, counts: Array, center: Array, spread: Array) -> Sums:
+    def sums(self, counts: Array, column: Columns) -> Sums:
         """Of cells held by components, counts (table's rows, k)."""
-        held, about = counts[self.rows], self.values - center[self.owner]
+        held, about = counts[self.rows], self.values - column.center[self.owner]
         n, first, second = (np.add.reduceat(held * weight, self.starts, axis=0) for weight in (1.0, about, about**2))
-        return Sums(n, first, second, center, spread)
+        return Sums(n, first, second, column.center, column.spread, column.grown)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Of columns of numbers: mean and variance (variables, 1), and what their kind keeps beside."""
+
+    center: Array
+    spread: Array
+    grown: Array | None
 
 
 class Evidence:
@@ -92,8 +101,8 @@ class Evidence:
         return Numbers(cast(Number, KINDS[kind]), variables, own, rows, starts_of(sizes), owner, values)
 
     @cached_property
-    def centers(self) -> list[tuple[Array, Array]]:
-        """Mean and variance of every variable of :attr:`numbers` in this table, (variables, 1) each."""
+    def columns(self) -> list[Columns]:
+        """What is known of the variables of :attr:`numbers` in this table, by group."""
         out = []
         for group in self.numbers:
             counts = np.concatenate(
@@ -105,7 +114,8 @@ class Evidence:
             n = np.maximum(np.add.reduceat(counts, group.starts, axis=0), 1.0)
             mean = np.add.reduceat(counts * group.values, group.starts, axis=0) / n
             about = (group.values - mean[group.owner]) ** 2
-            out.append((mean, np.maximum(np.add.reduceat(counts * about, group.starts, axis=0) / n, 1e-300)))
+            spread = np.maximum(np.add.reduceat(counts * about, group.starts, axis=0) / n, 1e-300)
+            out.append(Columns(mean, spread, group.kind.grown(group.values, counts, group.starts)))
         return out
 
     @cached_property
@@ -165,8 +175,8 @@ class Evidence:
         if len(self.level_rows):
             held = np.maximum(counts[self.level_rows], 1e-12)
             theta[self.level_theta] = held / self.level_sums(held)
-        for group, (center, spread) in zip(self.numbers, self.centers, strict=True):
-            theta[group.theta_rows] = group.kind.fitted(group.sums(counts, center, spread))
+        for group, column in zip(self.numbers, self.columns, strict=True):
+            theta[group.theta_rows] = group.kind.fitted(group.sums(counts, column))
         return theta
 
     def inside(self, theta: Array) -> Array:
@@ -175,25 +185,23 @@ class Evidence:
         if len(self.level_rows):
             held = np.maximum(theta[self.level_theta], 1e-12)
             out[self.level_theta] = held / self.level_sums(held)
-        for group, (center, spread) in zip(self.numbers, self.centers, strict=True):
-            out[group.theta_rows] = group.kind.inside(theta[group.theta_rows], center, spread)
+        for group, column in zip(self.numbers, self.columns, strict=True):
+            out[group.theta_rows] = group.kind.inside(theta[group.theta_rows], column.center, column.spread)
         return out
 
-    def draw_numbers(self, counts: Array, rng: np.random.Generator) -> list[tuple[Positions, Draw]]:
-        """Rows of theta of each kind of number (rows a variable, variables), and a draw of them."""
+    def draw_numbers(self, counts: Array, theta: Array, rng: np.random.Generator) -> list[tuple[Positions, Draw]]:
+        """Rows of theta of each kind of number (rows a variable, variables), and a draw of them from where it is."""
         return [
-            (group.theta_rows, group.kind.draw(group.sums(counts, center, spread), rng))
-            for group, (center, spread) in zip(self.numbers, self.centers, strict=True)
+            (group.theta_rows, group.kind.draw(group.sums(counts, column), theta[group.theta_rows], rng))
+            for group, column in zip(self.numbers, self.columns, strict=True)
         ]
 
     @cached_property
     def units(self) -> Array:
         """Typical size of every row of theta (theta rows, 1): one for probabilities, from the column's spread else."""
         out = np.ones((self.schema.n_rows, 1))
-        for group, (_, spread) in zip(self.numbers, self.centers, strict=True):
-            out[group.theta_rows[0]] = np.sqrt(spread)
-            if len(group.theta_rows) > 1:
-                out[group.theta_rows[1]] = spread
+        for group, column in zip(self.numbers, self.columns, strict=True):
+            out[group.theta_rows[0]], out[group.theta_rows[1]] = np.sqrt(column.spread), column.spread
         return out
 
 

@@ -199,7 +199,7 @@ class Chain:
             size = evidence.level_sums(shapes)
             share = shapes / size
             mean[evidence.level_theta], variance[evidence.level_theta] = share, share * (1.0 - share) / (size + 1.0)
-        for rows, drawn in evidence.draw_numbers(self.counts.astype(np.float64), self.rng):
+        for rows, drawn in evidence.draw_numbers(self.counts.astype(np.float64), self.theta, self.rng):
             self.theta[rows], mean[rows], variance[rows] = drawn.theta, drawn.mean, drawn.variance
         self._draw_alpha()
         return mean, variance

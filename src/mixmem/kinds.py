@@ -51,13 +51,14 @@ class Column(Protocol):
 class Sums:
     """Of the cells that components hold, for several variables of one kind at once: their number ``n``, sum ``first``
     and sum of squares ``second`` about ``center``, (variables, k) each; ``center`` and ``spread`` (variables, 1) are
-    the columns' mean and variance."""
+    the columns' mean and variance, ``grown`` what a kind keeps of the column beside (see :meth:`Number.grown`)."""
 
     n: Array
     first: Array
     second: Array
     center: Array
     spread: Array
+    grown: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -199,9 +200,15 @@ class Number(Kind):
         """An allowed theta (rows a variable, variables, k) near one that need not be; columns' mean and variance."""
         raise NotImplementedError
 
-    def draw(self, sums: Sums, rng: np.random.Generator) -> Draw:
-        """Theta from its posterior given the sums."""
+    def draw(self, sums: Sums, theta: Array, rng: np.random.Generator) -> Draw:
+        """Theta given the sums, by a step from theta (rows a variable, variables, k) that leaves its posterior as it
+        is."""
         raise NotImplementedError
+
+    def grown(self, values: Array, counts: Array, starts: Positions) -> Array | None:
+        """What :meth:`draw` needs of the columns themselves: values and their numbers (cells, 1), variables one after
+        the other from ``starts`` on."""
+        return None
 
     def sample(self, theta: Array, rng: np.random.Generator) -> Array:
         """Numbers drawn from theta (rows a variable, n), one each (n,)."""
@@ -213,39 +220,100 @@ class Number(Kind):
 
 
 class Count(Number):
-    """Counts: the mean of a Poisson distribution in every component. Prior: Gamma, worth half a row."""
+    """Counts: mean and variance in every component, of a negative binomial distribution.
 
-    statistics = ("mean",)
+    Counts of real tables vary more than Poisson's: the variance is mu + mu^2 / r, with one size r for a variable, from
+    :data:`SIZES`; the largest is Poisson's distribution for all purposes. Prior: mu ~ Gamma, worth half a row, and
+    log r uniform.
+    """
+
+    statistics = ("mean", "variance")
     words = "whole numbers from 0 up"
 
     def parameters(self, column: Column, soft: Array, spread: float) -> Array:
-        mean, _ = self.raw_moments(column, soft)
-        return np.maximum(mean, LEAST_MEAN * max(float(mean.mean()), LEAST_MEAN))[None]
+        mean, variance = self.raw_moments(column, soft)
+        mean = np.maximum(mean, LEAST_MEAN * max(float(mean.mean()), LEAST_MEAN))
+        return self._with_size(mean, _size(np.ones_like(mean), mean, variance))
+
+    def _with_size(self, mean: Array, size: Array | float) -> Array:
+        return np.stack([mean, mean + mean**2 / size])
 
     def log_density(self, values: Array, theta: Array) -> Array:
-        rate = np.maximum(theta[0], 1e-300)
-        return np.asarray(values * np.log(rate) - rate - log_gamma(values + 1.0))
+        mean, size = theta[0], _size_of(theta)
+        one = np.ones_like(mean)
+        grown = log_gamma(values + size) - log_gamma(size) - log_gamma(values * one + 1.0)
+        return np.asarray(grown + size * np.log(size / (size + mean)) + values * np.log(mean / (size + mean)))
 
     def fitted(self, sums: Sums) -> Array:
-        total = sums.first + sums.n * sums.center
-        return self.inside(total[None] / np.maximum(sums.n, 1e-300), sums.center, sums.spread)
+        n = np.maximum(sums.n, 1e-300)
+        about = sums.first / n
+        mean = np.maximum(about + sums.center, LEAST_MEAN * np.maximum(sums.center, LEAST_MEAN))
+        return self._with_size(mean, _size(sums.n, mean, sums.second / n - about**2))
 
     def inside(self, theta: Array, center: Array, spread: Array) -> Array:
-        return np.maximum(theta, LEAST_MEAN * np.maximum(center, LEAST_MEAN))
+        mean = np.maximum(theta[0], LEAST_MEAN * np.maximum(center, LEAST_MEAN))
+        return self._with_size(mean, _size(np.ones_like(mean), mean, theta[1]))
 
-    def draw(self, sums: Sums, rng: np.random.Generator) -> Draw:
-        shape = np.maximum(sums.first + sums.n * sums.center, 0.0) + 0.5
-        rate = sums.n + 0.5 / np.maximum(sums.center, 1e-12)
-        drawn = np.maximum(rng.standard_gamma(shape) / rate, 1e-12)
-        return Draw(drawn[None], (shape / rate)[None], (shape / rate**2)[None])
+    def draw(self, sums: Sums, theta: Array, rng: np.random.Generator) -> Draw:
+        total = np.maximum(sums.first + sums.n * sums.center, 0.0)
+        size = self._draw_size(sums, total, theta[0], rng)
+        # a draw of the mean is proposed from what it would be were its weight known, and kept by the exact density
+        weight = 1.0 / (1.0 + total / np.maximum(sums.n, 1.0) / size)
+        rate = 0.5 / np.maximum(sums.center, 1e-12)
+        shape, slope = 0.5 + total * weight, rate + sums.n * weight
+
+        def excess(mean: Array) -> Array:
+            """Log-density of a mean less that of proposing it."""
+            exact = (total - 0.5) * np.log(mean) - rate * mean - (total + sums.n * size) * np.log(mean + size)
+            return np.asarray(exact - (shape - 1.0) * np.log(mean) + slope * mean)
+
+        proposed = np.maximum(rng.standard_gamma(shape) / slope, 1e-12)
+        taken = np.log(rng.random(proposed.shape)) < excess(proposed) - excess(theta[0])
+        drawn = self._with_size(np.where(taken, proposed, theta[0]), size)
+        return Draw(drawn, drawn, np.zeros_like(drawn))
+
+    def _draw_size(self, sums: Sums, total: Array, mean: Array, rng: np.random.Generator) -> Array:
+        """The size r of every variable (variables, 1), given the means: one of :data:`SIZES`."""
+        assert sums.grown is not None
+        n, mass, mu = sums.n[:, :, None], total[:, :, None], mean[:, :, None]
+        logs = sums.grown + (n * SIZES * np.log(SIZES) - (mass + n * SIZES) * np.log(mu + SIZES)).sum(axis=1)
+        reached = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
+        place = (reached < rng.random((len(reached), 1)) * reached[:, -1:]).sum(axis=1)
+        return SIZES[place][:, None]
+
+    def grown(self, values: Array, counts: Array, starts: Positions) -> Array:
+        """What of a variable's log-likelihood depends on its size alone (variables, sizes); counts (cells, 1)."""
+        each = counts * (log_gamma(values + SIZES) - log_gamma(SIZES))
+        return np.asarray(np.add.reduceat(each, starts, axis=0))
 
     def sample(self, theta: Array, rng: np.random.Generator) -> Array:
-        return rng.poisson(theta[0]).astype(float)
+        size = _size_of(theta)
+        return rng.poisson(theta[0] * rng.standard_gamma(size) / size).astype(float)
 
     def upper_tail(self, values: Array, theta: Array) -> Array:
-        from scipy.special import gammainc
+        from scipy.special import betainc
 
-        return np.asarray(np.where(values < 0.0, 1.0, gammainc(np.floor(np.maximum(values, 0.0)) + 1.0, theta[0])))
+        size = _size_of(theta)
+        tail = betainc(np.floor(np.maximum(values, 0.0)) + 1.0, size, theta[0] / (theta[0] + size))
+        return np.asarray(np.where(values < 0.0, 1.0, tail))
+
+
+SIZES = np.geomspace(0.05, 1e5, 60)
+"""Sizes of the negative binomial distributions."""
+
+
+def _size_of(theta: Array) -> Array:
+    """The size r that goes with mean and variance, theta (2, ...)."""
+    mean, variance = theta
+    return np.asarray(np.clip(mean**2 / np.maximum(variance - mean, 1e-300), SIZES[0], SIZES[-1]))
+
+
+def _size(n: Array, mean: Array, variance: Array) -> Array:
+    """One size for the components (the last axis) of means, variances and numbers of cells n."""
+    excess = (n * (variance - mean)).sum(axis=-1, keepdims=True)
+    return np.asarray(
+        np.clip((n * mean**2).sum(axis=-1, keepdims=True) / np.maximum(excess, 1e-300), SIZES[0], SIZES[-1])
+    )
 
 
 class Continuous(Number):
@@ -273,7 +341,7 @@ class Continuous(Number):
     def inside(self, theta: Array, center: Array, spread: Array) -> Array:
         return np.stack([theta[0], np.maximum(theta[1], LEAST_VARIANCE * spread)])
 
-    def draw(self, sums: Sums, rng: np.random.Generator) -> Draw:
+    def draw(self, sums: Sums, theta: Array, rng: np.random.Generator) -> Draw:
         precision = 0.1 + sums.n
         middle = sums.first / precision
         shape = 0.5 + 0.5 * sums.n

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mixmem.kinds import KINDS, Number
+from mixmem.kinds import Continuous
 
 Label = tuple[str, str, str]
 """Variable, level and statistic of a row of theta."""
@@ -36,8 +36,7 @@ COLOURS = (
 )  # fmt: skip
 
 
-NUMBERS = {kind.statistics: kind for kind in KINDS.values() if isinstance(kind, Number)}
-"""Kinds of numbers by what theta holds of them."""
+CONTINUOUS = Continuous()
 SLICES, SLICED = 64, 4.0
 """To be compared as categories are, numbers are cut into so many slices, over so many standard deviations."""
 VARIABLES_AT_ONCE = 500
@@ -64,10 +63,6 @@ class Contents:
         offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         return cls(labels, names, offsets, np.array(number, dtype=bool))
 
-    def statistics(self, j: int) -> tuple[str, ...]:
-        """What theta holds of a variable, row by row."""
-        return tuple(label[2] for label in self.labels[self.offsets[j] : self.offsets[j + 1]])
-
 
 def spread_of_variables(theta: np.ndarray, labels: Sequence[Label], shares: np.ndarray) -> np.ndarray:
     """How far a variable differs between components, 0 to 1, for every variable (p,).
@@ -82,24 +77,23 @@ def spread_of_variables(theta: np.ndarray, labels: Sequence[Label], shares: np.n
 def _distances(theta: np.ndarray, contents: Contents, weights: np.ndarray) -> np.ndarray:
     """Total variation distance of every variable in every component from the average row's (p, k)."""
     out = 0.5 * np.add.reduceat(np.abs(theta - (theta @ weights)[:, None]), contents.offsets[:-1], axis=0)
-    alike: dict[tuple[str, ...], list[int]] = {}
-    for j in np.flatnonzero(contents.number).tolist():
-        alike.setdefault(contents.statistics(j), []).append(j)
-    for statistics, members in alike.items():
-        for start in range(0, len(members), VARIABLES_AT_ONCE):
-            some = np.array(members[start : start + VARIABLES_AT_ONCE])
-            rows = contents.offsets[some] + np.arange(len(statistics))[:, None]
-            slices = _slices(NUMBERS[statistics], theta[rows])
-            out[some] = 0.5 * np.abs(slices - (slices @ weights)[..., None]).sum(axis=1)
+    members = np.flatnonzero(contents.number)
+    for start in range(0, len(members), VARIABLES_AT_ONCE):
+        some = members[start : start + VARIABLES_AT_ONCE]
+        slices = _slices(theta[contents.offsets[some] + np.arange(2)[:, None]])
+        out[some] = 0.5 * np.abs(slices - (slices @ weights)[..., None]).sum(axis=1)
     return out
 
 
-def _slices(kind: Number, own: np.ndarray) -> np.ndarray:
-    """Probabilities of slices (variables, slices, k) in every component, from theta (rows a variable, variables, k)."""
-    spread = SLICED * np.sqrt(own[1] if len(own) > 1 else own[0])
+def _slices(own: np.ndarray) -> np.ndarray:
+    """Probabilities of slices (variables, slices, k) in every component, from means and variances (2, variables, k).
+
+    Those of normal distributions, of counts too: it is to compare variables with each other.
+    """
+    spread = SLICED * np.sqrt(own[1])
     low, high = (own[0] - spread).min(axis=1), (own[0] + spread).max(axis=1)
     edges = np.linspace(low, high, SLICES + 1, axis=1)[:, 1:-1, None]
-    above = kind.upper_tail(edges, own[:, :, None, :])
+    above = CONTINUOUS.upper_tail(edges, own[:, :, None, :])
     ends = np.ones_like(above[:, :1])
     return -np.diff(np.concatenate([ends, above, 0.0 * ends], axis=1), axis=1)
 
@@ -259,23 +253,19 @@ def _variables(
 
 
 def _number_lines(own: np.ndarray, weights: np.ndarray, columns: list[int]) -> list[dict[str, Any]]:
-    """Means, and standard deviations where theta has them, with a shade: where a mean stands among all rows."""
+    """Means, with a shade for where they stand among all rows, and standard deviations."""
     middle, scale = _centre(own, weights)
     means: list[tuple[str, float | None]] = []
     for h in columns:
         shade = 0.5 * (1.0 + math.erf((own[0, h] - middle) / scale / math.sqrt(2.0)))
         means.append((measured(own[0, h], scale), shade))
-    lines = [{"name": "mean", "cells": means}]
-    if len(own) > 1:
-        deviations = [(measured(math.sqrt(own[1, h]), scale), None) for h in columns]
-        lines.append({"name": "standard deviation", "cells": deviations})
-    return lines
+    deviations = [(measured(math.sqrt(own[1, h]), scale), None) for h in columns]
+    return [{"name": "mean", "cells": means}, {"name": "standard deviation", "cells": deviations}]
 
 
 def _centre(own: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     """Mean and standard deviation of a number over all rows, from its theta (rows, k)."""
-    mean = own[0]
-    variance = own[1] if len(own) > 1 else mean  # a count's variance is its mean
+    mean, variance = own
     middle = float(mean @ weights)
     return middle, math.sqrt(max(float((variance + (mean - middle) ** 2) @ weights), 1e-300))
 

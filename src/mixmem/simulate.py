@@ -148,7 +148,7 @@ def simulate_mixed(
 
     >>> table = simulate_mixed(100, 3, n_categorical=2, n_count=1, n_continuous=1, missing=0.2, random_state=0)
     >>> table.frame.dtypes.astype(str).tolist(), table.theta.shape
-    (['float64', 'float64', 'float64', 'float64'], (11, 3))
+    (['float64', 'float64', 'float64', 'float64'], (12, 3))
     """
     if min(n_rows, n_components, n_categorical + n_count + n_continuous) < 1 or not 0.0 <= missing < 1.0:
         raise InputError(
@@ -162,7 +162,7 @@ def simulate_mixed(
     variables += [Variable(f"real{j}", value_type="float", kind="continuous") for j in range(n_continuous)]
     schema = Schema(tuple(variables))
     probabilities = rng.dirichlet(np.full(n_levels, 0.5), size=(n_categorical, k)).transpose(0, 2, 1).reshape(-1, k)
-    rates = rng.gamma(2.0, 2.0, size=(n_count, k))
+    rates = np.repeat(rng.gamma(2.0, 2.0, size=(n_count, k)), 2, axis=0)  # Poisson's variance is its mean
     normal = np.stack([rng.normal(0.0, 2.0, size=(n_continuous, k)), rng.uniform(0.5, 2.0, size=(n_continuous, k))], 1)
     theta = np.concatenate([probabilities, rates, normal.reshape(-1, k)])
     concentrations = np.broadcast_to(np.asarray(alpha, dtype=float), (k,)).copy()
@@ -170,5 +170,5 @@ def simulate_mixed(
     frame = draw_values(schema, theta, memberships, rng)
     if missing > 0.0:
         frame = frame.mask(rng.random(frame.shape) < missing)
-    table = encode(frame, schema)
+    table = encode(frame, schema, gather=True)
     return Simulation(table.codes, table.schema, theta, concentrations, memberships, 0.0)

@@ -22,7 +22,7 @@ from mixmem.encoding import Encoded, encode_as
 from mixmem.errors import InputError
 from mixmem.estimate import Settings, estimate
 from mixmem.kernels import threads, threads_for
-from mixmem.moments import Array, first_moments, second_moments
+from mixmem.moments import Array, first_moments, row_weights, second_moments
 from mixmem.parameters import check_parameters, seed_sequence
 from mixmem.plan import anchor_moments, capacity, largest_k, make_plan, part_of, spread_rows
 from mixmem.progress import LineProgress, Progress, current
@@ -102,6 +102,7 @@ def choose_k(
     *,
     alpha0: str | float = "auto",
     variables: Mapping[str, str] | None = None,
+    missing: Any = None,
     n_splits: int = 2,
     random_state: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
@@ -120,7 +121,14 @@ def choose_k(
     3
     """
     check_parameters(
-        {"alpha0": alpha0, "variables": variables, "random_state": random_state, "n_jobs": n_jobs, "verbose": verbose}
+        {
+            "alpha0": alpha0,
+            "variables": variables,
+            "missing": missing,
+            "random_state": random_state,
+            "n_jobs": n_jobs,
+            "verbose": verbose,
+        }
     )
     wanted = check_candidates(k_range, n_splits)
     seed = seed_sequence(random_state)
@@ -128,7 +136,7 @@ def choose_k(
     progress = LineProgress() if verbose else current()
     with threads(n_jobs):
         with progress.stage("read"):
-            table = encode_as(X, variables).repeated("choosing k")
+            table = encode_as(X, variables, missing)
             if len(table.codes) < LEAST_ROWS:
                 raise InputError(
                     f"the table has {len(table.codes)} rows; choosing k compares halves of the rows and needs at least "
@@ -136,15 +144,15 @@ def choose_k(
                 )
             rng = np.random.default_rng(for_part)
             part = part_of(table, MOST_ROWS, MOST_VARIABLES, rng)
-            codes, schema = part.codes, part.schema
+            codes, schema, weights = part.codes, part.schema, row_weights(part.codes, part.weights)
             ks = _carried(wanted, schema)
         with progress.stage("spectrum"):
-            spectrum = moment_spectrum(codes, schema, ks[-1], np.random.default_rng(for_spectrum))
+            spectrum = moment_spectrum(codes, schema, ks[-1], np.random.default_rng(for_spectrum), weights)
         if alpha0 == "auto":
             likely = _settings(int(np.clip(spectrum.n_components, max(2, ks[0]), ks[-1])))
             alpha0 = choose_alpha0(part, likely, seed=seed, progress=progress).value
-        likelihood, stability = _halves_of_rows(codes, schema, ks, float(alpha0), for_splits, progress)
-    chosen, held_out, error = _recommend(likelihood, stability[:, 0])
+        scored, likelihood, stability = _halves_of_rows(codes, schema, weights, ks, float(alpha0), for_splits, progress)
+    chosen, held_out, error = _recommend(likelihood, stability[:, 0], weights[scored])
     figures = _table(ks, chosen, held_out, error, stability, spectrum)
     return KChoice(
         k=ks[chosen],
@@ -192,7 +200,9 @@ def _carried(wanted: list[int], schema: Schema) -> list[int]:
 # --- The spectrum of the second moments
 
 
-def moment_spectrum(codes: Codes, schema: Schema, most: int, rng: np.random.Generator) -> Spectrum:
+def moment_spectrum(
+    codes: Codes, schema: Schema, most: int, rng: np.random.Generator, weights: Array | None = None
+) -> Spectrum:
     """The ``most`` largest singular values of the covariance between halves of the variables, mean over halves.
 
     The noise of the r-th is what shuffled tables give once the r - 1 directions before it are taken out of both halves:
@@ -202,12 +212,12 @@ def moment_spectrum(codes: Codes, schema: Schema, most: int, rng: np.random.Gene
     most = min(most, *(capacity(schema, half) - 1 for pair in halves for half in pair))
     values, noise = [], []
     for left, right in halves:
-        u, s, vt = np.linalg.svd(_covariance(codes, schema, left, right))
+        u, s, vt = np.linalg.svd(_covariance(codes, schema, left, right, weights))
         values.append(s[:most])
         for _ in range(SHUFFLES):
             shuffled = codes.copy()
             shuffled[:, left] = codes[rng.permutation(len(codes))][:, left]
-            rotated = u.T @ _covariance(shuffled, schema, left, right) @ vt.T
+            rotated = u.T @ _covariance(shuffled, schema, left, right, weights) @ vt.T
             noise.append([np.linalg.norm(rotated[r:, r:], 2) for r in range(most)])
     return Spectrum(np.mean(values, axis=0), np.mean(noise, axis=0) + NOISE_ERRORS * np.std(noise, axis=0, ddof=1))
 
@@ -220,9 +230,11 @@ def _halves_of_variables(schema: Schema, rng: np.random.Generator) -> tuple[NDAr
     return np.sort(halves[0][: kept[0]]), np.sort(halves[1][: kept[1]])
 
 
-def _covariance(codes: Codes, schema: Schema, left: NDArray[np.int64], right: NDArray[np.int64]) -> Array:
+def _covariance(
+    codes: Codes, schema: Schema, left: NDArray[np.int64], right: NDArray[np.int64], weights: Array | None = None
+) -> Array:
     """Covariance of the levels of two groups of variables: (rows of left, rows of right)."""
-    joint = second_moments(codes, schema, left, right) / len(codes)
+    joint = second_moments(codes, schema, left, right, weights) / row_weights(codes, weights).sum()
     # every variable's levels sum to one, so a sum over one side over its number of variables is the other's means
     return joint - np.outer(joint.sum(axis=1) / len(right), joint.sum(axis=0) / len(left))
 
@@ -237,14 +249,18 @@ def _settings(k: int) -> Settings:
 def _halves_of_rows(
     codes: Codes,
     schema: Schema,
+    weights: Array,
     ks: Sequence[int],
     alpha0: float,
     seeds: Sequence[np.random.SeedSequence],
     progress: Progress,
-) -> tuple[Array, Array]:
-    """Held-out log-likelihood of rows (ks, rows scored) and stability, mean and worst (ks, 2); one split a seed."""
+) -> tuple[NDArray[np.int64], Array, Array]:
+    """Rows scored, their held-out log-likelihood (ks, rows scored), and stability, mean and worst (ks, 2).
+
+    One split a seed; rows may have weights (n,).
+    """
     n = len(codes)
-    first = first_moments(codes, schema)
+    first = first_moments(codes, schema, weights)
     means = first.means[:, None]
     scored = spread_rows(np.arange(n), max(LEAST_SCORED, SCORED_CELLS // schema.n_variables))
     likelihood, stability = np.zeros((len(ks), n)), np.zeros((len(ks), 2))
@@ -254,26 +270,30 @@ def _halves_of_rows(
             for i, k in enumerate(ks):
                 thetas = []
                 for fitted in (half, ~half):
-                    theta, alpha = _fit(codes[fitted], schema, k, alpha0, seed)
+                    theta, alpha = _fit(codes[fitted], schema, weights[fitted], k, alpha0, seed)
                     held_out = scored[~fitted[scored]]
                     # as if a row of the table's means were seen in every component: a level that none of the rows
                     # fitted shows in a component is not impossible there
-                    smooth = theta + (means - theta) * k / (fitted.sum() + k)
+                    smooth = theta + (means - theta) * k / (weights[fitted].sum() + k)
                     likely = theta_of(schema, smooth, first)
                     likelihood[i, held_out] += row_likelihood(codes[held_out], schema, likely, alpha, PARTICLES)
                     thetas.append(theta - means)
                 stability[i] += _agreement(*thetas)
                 step(1)
-    return likelihood[:, scored] / len(seeds), stability / len(seeds)
+    return scored, likelihood[:, scored] / len(seeds), stability / len(seeds)
 
 
-def _fit(codes: Codes, schema: Schema, k: int, alpha0: float, seed: np.random.SeedSequence) -> tuple[Array, Array]:
+def _fit(
+    codes: Codes, schema: Schema, weights: Array, k: int, alpha0: float, seed: np.random.SeedSequence
+) -> tuple[Array, Array]:
     """The moments' theta (soft levels, k) and alpha, all variables from the anchors."""
     with threads_for(codes.size * k):
-        plan = make_plan(codes, schema, k, rng=np.random.default_rng(seed))
-        block = anchor_moments(codes, plan)
-        first = first_moments(codes, schema)
-        found = estimate(codes, plan, first, block, alpha0, _settings(k), seed=seed, progress=Progress())
+        plan = make_plan(codes, schema, k, rng=np.random.default_rng(seed), weights=weights)
+        block = anchor_moments(codes, plan, weights)
+        first = first_moments(codes, schema, weights)
+        found = estimate(
+            codes, plan, first, block, alpha0, _settings(k), seed=seed, progress=Progress(), weights=weights
+        )
     return found.theta, found.concentration.alpha
 
 
@@ -290,19 +310,23 @@ def _agreement(one: Array, other: Array) -> Array:
 # --- The recommendation
 
 
-def _recommend(likelihood: Array, stability: Array) -> tuple[int, Array, Array]:
+def _recommend(likelihood: Array, stability: Array, weights: Array | None = None) -> tuple[int, Array, Array]:
     """Position of the smallest k within one standard error of the best, mean likelihoods, errors of their differences.
 
-    ``likelihood`` (ks, rows); differences are taken row by row, so what makes a row likely under every k cancels.
+    ``likelihood`` (ks, rows), rows with ``weights``; differences are taken row by row, so what makes a row likely under
+    every k cancels.
     ``stability`` (ks,): numbers whose components are not found again on other rows do not compete; if that is all of
     them, the smallest is left.
     """
-    held_out = likelihood.mean(axis=1)
+    held_out = np.average(likelihood, axis=1, weights=weights)
     found_again = stability >= DOUBTFUL
     best = int(np.where(found_again, held_out, -np.inf).argmax()) if found_again.any() else 0
     lost = likelihood[best] - likelihood
-    error = lost.std(axis=1, ddof=1) / np.sqrt(likelihood.shape[1])
-    near = (lost.mean(axis=1) <= error) & found_again
+    difference = np.average(lost, axis=1, weights=weights)
+    share = np.full(lost.shape[1], 1.0 / lost.shape[1]) if weights is None else weights / weights.sum()
+    spread = np.average((lost - difference[:, None]) ** 2, axis=1, weights=weights)
+    error = np.sqrt(spread * (share**2).sum() / (1.0 - (share**2).sum()))
+    near = (difference <= error) & found_again
     return int(near.argmax()) if found_again.any() else 0, held_out, error
 
 

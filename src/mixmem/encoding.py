@@ -294,7 +294,7 @@ def _match_columns(table: Table, schema: Schema) -> Table:
                 "as input: "
                 f"give the columns {listing(schema.names)}, in this order"
             )
-        return replace(table, names=schema.names, positional=False)
+        table = replace(table, names=schema.names, positional=False)
     if table.loci is not None:
         return _match_loci(table, table.loci, schema)
     positions = {name: position for position, name in enumerate(table.names)}
@@ -330,6 +330,13 @@ def _match_loci(table: Table, loci: tuple[Locus, ...], schema: Schema) -> Table:
             pairs = places[allele_pairs(len(places))]
             codes = np.append(pair_code(pairs[:, 0], pairs[:, 1]), -1)  # code -1 finds the missing one
             columns[:, j] = codes[table.columns[:, position]]  # type: ignore[call-overload]
+    if (columns < 0).all():
+        name = next(name for name in schema.names if name in found)
+        known = schema.variables[schema.names.index(name)].levels
+        raise InputError(
+            f"no genotype of the data has alleles the model knows: at {name!r} it knows {listing(known)}, the data "
+            f"have {listing(loci[found[name]].alleles)}; they may be of the other strand: flip them"
+        )
     return replace(table, names=schema.names, columns=columns, loci=tuple(Locus(v.levels) for v in schema.variables))
 
 

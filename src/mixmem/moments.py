@@ -137,17 +137,23 @@ def _scatter_blocks(
 
 
 def second_moments(
-    codes: NDArray[np.unsignedinteger], schema: Schema, left: NDArray[np.int64], right: NDArray[np.int64]
+    codes: NDArray[np.unsignedinteger],
+    schema: Schema,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    weights: Array | None = None,
 ) -> Array:
     """Raw second-order sums of two groups of variables over a table: (soft levels of left, soft levels of right).
 
-    Divide by the number of rows and apply :func:`correct_second` for M^{js}.
+    Divide by the number of rows, or their total weight, and apply :func:`correct_second` for M^{js}.
     """
-    features, first = schema.features, first_moments(codes, schema)
+    features, first = schema.features, first_moments(codes, schema, weights)
     mine, other = features.part(left), features.part(right)
     says = first.spread(other, np.eye(len(other.rows)))
     values = np.zeros((codes.shape[0], len(other.rows)))
     add_features(codes, other.cell_starts, right, says, values)
+    if weights is not None:
+        values *= weights[:, None]
     return first.collect(mine, cell_sums(codes, mine, values))
 
 

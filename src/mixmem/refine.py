@@ -65,13 +65,13 @@ def choose_method(refine: str | None, table: Encoded, k: int) -> tuple[str | Non
         )
     if refine != "auto":
         return refine, "asked for"
+    if k > 1 and are_genotypes(table.schema):
+        return "em", "genotypes: the likelihood that programs for ancestry maximise and report"
     if not table.whole:
         return None, "rows have weights that are no whole numbers, so there are no rows to sample"
     n_rows = n_rows if table.weights is None else int(table.weights.sum())
     if k == 1:
         return None, "one component has nothing to refine"
-    if are_genotypes(table.schema):
-        return "em", "genotypes: the likelihood that programs for ancestry maximise and report"
     if n_variables > LONG_ROW:
         return None, (
             f"in rows of {n_variables} variables, more than {LONG_ROW}, the sweeps are near the limit; "

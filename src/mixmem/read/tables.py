@@ -156,12 +156,9 @@ def from_array(source: Any, names: Iterable[str] | None = None) -> Table:
         raise InputError(
             f"got {type(source).__name__}; expected a path, a data frame (pandas, polars, pyarrow) or a 2-d array"
         )
-    if np.ma.is_masked(source):
-        n_masked = int(np.ma.getmaskarray(source).sum())
-        raise InputError(
-            f"the masked array hides {n_masked} cell(s), as NaN would; missing cells are not handled yet: "
-            "drop these rows or give the cells a level of their own"
-        )
+    if isinstance(source, np.ma.MaskedArray):
+        hidden, source = np.ma.getmaskarray(source), np.ma.getdata(source)
+        source = np.where(hidden, np.nan, source) if source.dtype.kind in NUMBERS else np.where(hidden, None, source)
     array = _as_array(source)
     if array.ndim != 2:
         raise InputError(
@@ -220,7 +217,7 @@ def _pandas_column(series: pd.Series, name: str) -> np.ndarray | Coded:
     if dtype.kind in NUMBERS:
         if isinstance(dtype, np.dtype):
             return series.to_numpy()
-        # A nullable dtype: with something missing only floats can say so, and the encoder refuses it anyway.
+        # A nullable dtype: with something missing only floats can say so.
         if series.isna().any():
             return series.to_numpy(dtype=np.float64, na_value=np.nan)
         return series.to_numpy(dtype=dtype.numpy_dtype)
@@ -241,7 +238,7 @@ def _polars_column(series: pl.Series, untyped: bool) -> np.ndarray | Coded:
         codes = series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
         return Coded(tuple(dtype.categories.to_list()), codes, ordered=True)
     if dtype.is_decimal() or (dtype.is_numeric() and series.has_nulls()):
-        series = series.cast(pl.Float64)  # a null becomes NaN, which the encoder refuses
+        series = series.cast(pl.Float64)  # a null becomes NaN
         return series.to_numpy()
     if dtype.is_numeric() or (dtype == pl.Boolean and not series.has_nulls()):
         return series.to_numpy()

@@ -14,8 +14,9 @@ from mixmem.moments import Array
 class GDLM(Learner, TransformerMixin, BaseEstimator):
     """Generalized Dirichlet latent variable model, learned by the method of moments (PTPQP).
 
-    Row i has memberships x_i ~ Dirichlet(alpha) in k components; its cell in variable j has level c with probability
-    sum_h theta_jch x_ih.
+    Row i has memberships x_i ~ Dirichlet(alpha) in k components. Its cell in variable j is drawn from a component that
+    is drawn from x_i: a category has level c with probability sum_h theta_jch x_ih, a count or a continuous number the
+    component's mean and variance, each copy of a genotype the component's allele frequencies. Cells may be missing.
 
     Parameters
     ----------
@@ -25,7 +26,8 @@ class GDLM(Learner, TransformerMixin, BaseEstimator):
         Sum of alpha: small where a row belongs to few components, large where all rows are alike mixtures. "auto" takes
         the value under which the rows are most likely.
     variables : dict or None
-        Kinds of columns, where they are to be declared: {"age": "ordinal"}.
+        Kinds of columns, where they are not to be inferred: {"age": "continuous", "visits": "count", "note": "ignore"};
+        also "categorical", "binary", "ordinal", "dosage". ``schema_`` and ``mixmem info`` show what was inferred.
     anchors : "auto" or three lists of names
         Variables of the first block (pi^u, pi^v, pi^w), disjoint.
     n_partitions : "auto" or int
@@ -41,10 +43,13 @@ class GDLM(Learner, TransformerMixin, BaseEstimator):
     refine : None, "auto", "gibbs" or "em"
         After the moments: "gibbs" samples the posterior (the most accurate, with uncertainty), "em" maximises the
         likelihood of theta and memberships together (as ADMIXTURE does), None leaves the moment estimate. "auto"
-        samples where rows have at most 200 variables and it takes a minute at most.
+        maximises the likelihood of tables of diploid genotypes, and samples others where rows have at most 200
+        variables and it takes a minute at most.
     contamination : "auto" or float
         Share of cells (delta) that are noise, uniform over the variable's levels; theta is then that of the other
         cells. "auto" is estimated by sampling, and zero without it.
+    missing : None, list or dict
+        Values that mean a missing cell, beside NaN and None: a list for all columns, or {"cholesterol": [0]}.
     n_restarts : int
         Random starts of the anchor block, of which the best is kept.
     random_state : None, int or numpy random generator
@@ -58,7 +63,8 @@ class GDLM(Learner, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     theta_ : DataFrame
-        variable, level, statistic, component_1..component_k; the paper's theta_j stacked.
+        variable, level, statistic (probability, mean or variance), component_1..component_k; the paper's theta_j
+        stacked.
     alpha_, alpha0_ : (k,) array and its sum.
     contamination_ : float
         Share of noise cells.

@@ -216,13 +216,13 @@ def sweep(
 
     Without ``early``, all ``n_sweeps`` are made, however near theta is.
     """
-    tensor = FullTensor(codes, schema, first, theta, alpha0, weights)
     n_groups = groups_for(schema.n_variables)
     changes: list[float] = []
     # the same groups in every sweep: a new split each time would keep theta moving and never let it settle
     split = np.array_split(rng.permutation(schema.n_variables), n_groups)
     groups = [schema.features.part(np.sort(group)) for group in split]
     with progress.stage("sweeps", n_sweeps * n_groups) as step:
+        tensor = FullTensor(codes, schema, first, theta, alpha0, weights)
         for _ in range(n_sweeps):
             before = tensor.theta.copy()
             found = np.zeros(tensor.k)

@@ -534,9 +534,10 @@ def test_memberships_go_by_the_models_missing_values(mixed, tmp_path, capsys):
     assert (tmp_path / "m.csv").read_bytes() == (mixed / "fit" / "memberships.csv").read_bytes()
     frame.drop("x1").write_csv(tmp_path / "less.csv")
     refused(capsys, "the data lack 1 of the model's", "memberships", model, tmp_path / "less.csv", "--out", "-")
-    lost = ["memberships", model, tmp_path / "coded.csv", "--out", "-", "--missing"]
-    refused(capsys, "column 'x1', row", *lost, "5")
-    code, out, _ = run(capsys, *lost, "77,-9")
+    more = ["memberships", model, tmp_path / "more.csv", "--out", "-"]
+    frame.with_columns(x1=pl.col("x1").fill_null(77), x2=pl.col("x2").fill_null(55)).write_csv(tmp_path / "more.csv")
+    refused(capsys, "column 'x2', row", *more)
+    code, out, _ = run(capsys, *more, "--missing", "55")  # beside the model's own
     assert (code, out) == (0, (tmp_path / "m.csv").read_text())
 
 

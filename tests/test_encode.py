@@ -398,11 +398,32 @@ def test_columns_that_cannot_be_of_the_declared_kind(column, kind, message):
 
 def test_numbers_of_copies():
     encoded = encode(frame(c=[0, 2, np.nan], d=[0, 4, 1]), kinds={"c": "dosage", "d": "dosage"})
-    assert [encoded.schema.variables[j].ploidy for j in (2, 3)] == [2, 4]
-    assert encoded.codes[:, 2:].tolist() == [[0, 0], [2, 4], [3, 1]]
+    assert [encoded.schema.variables[j].ploidy for j in (2, 3)] == [4, 4]  # of the table, not of a column
+    assert encoded.codes[:, 2:].tolist() == [[0, 0], [2, 4], [5, 1]]
     assert decode(encoded.codes, encoded.schema)["d"].tolist() == [0, 4, 1]
-    with pytest.raises(InputError, match="holds 3; expected at most 2 copies"):
-        encode(frame(c=[0, 3, 1], d=[0, 4, 1]), encoded.schema)
+    with pytest.raises(InputError, match="holds 5; expected at most 4 copies"):
+        encode(frame(c=[0, 5, 1], d=[0, 4, 1]), encoded.schema)
+
+
+@pytest.mark.parametrize("bad", [pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"]), [[1], [2], [3]]])
+def test_what_cannot_be_fitted_is_refused_unless_ignored(bad):
+    table = frame(c=[0, 1, 0], when=bad)
+    table = (
+        table
+        if not isinstance(bad, list)
+        else pl.from_pandas(table.drop(columns="when")).with_columns(when=pl.Series(bad))
+    )
+    with pytest.raises(InputError, match=r"column 'when' holds .*declare it of kind ignore"):
+        encode(table)
+    assert encode(table, kinds={"when": "ignore"}).schema.names[-1] == "c"
+
+
+def test_truth_values_are_the_same_levels_with_and_without_gaps():
+    table = pd.DataFrame({name: pd.array([True, False, True, False], dtype="boolean") for name in "abc"})
+    gappy = table.copy()
+    gappy.loc[0, "a"] = pd.NA
+    assert encode(gappy).schema == encode(table).schema
+    assert encode(gappy).codes[0, 0] == 2
 
 
 def test_a_column_of_weights():
@@ -414,7 +435,7 @@ def test_a_column_of_weights():
     without = encode(table.assign(w=[1.0, 2.5, 0.0], c=[1, 0, 7]), weight="w")
     assert without.weights.tolist() == [1.0, 2.5]  # a row that stands for none is left out, with its levels
     assert without.schema.variables[2].levels == ("0", "1")
-    with pytest.raises(InputError, match=r"row 1 holds -1\.0; expected weights of at least 0"):
+    with pytest.raises(InputError, match=r"row 1 holds -1\.0; expected finite weights of at least 0"):
         encode(table.assign(w=[-1.0, 1.0, 1.0]), weight="w")
     with pytest.raises(InputError, match="no column 'weight' to take weights from"):
         encode(table, weight="weight")

@@ -44,7 +44,7 @@ def test_complete_categories_have_theta_for_their_table():
     assert (evidence.table(drawn.theta) == np.maximum(drawn.theta, LEAST_PROBABILITY)).all()
     assert (evidence.starts == drawn.schema.offsets[:-1]).all()
     assert (evidence.scale(drawn.theta) == 0).all()
-    assert (evidence.marks == np.tile(np.arange(4), 6)).all()
+    assert (evidence.marks(drawn.theta) == np.tile(np.arange(4), 6)).all()
 
 
 def test_the_likelihood_of_numbers_is_their_density():

@@ -18,7 +18,7 @@ from mixmem.errors import InputError
 from mixmem.kinds import KINDS, MAX_CODES
 from mixmem.levels import canonical_text, is_float, is_integer, type_of_texts
 from mixmem.measures import MOST_VALUES, Measured, measure
-from mixmem.read import Coded, Locus, Table, allele_pairs, pair_code, read_table
+from mixmem.read import Coded, Column, Locus, Table, Unusable, allele_pairs, pair_code, read_table, usable
 from mixmem.schema import Schema, Variable, listing, suggestion
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ BLOCK_CELLS = 1 << 19
 
 EXACT = 2**53
 """Floats are exact integers below this."""
+
+LEAST_SIZE = 1e-60
+"""Numbers all smaller than this, or larger than its inverse, are beyond what squares of them can hold."""
 
 IGNORED = "ignore"
 """Declared of a column that takes no part."""
@@ -121,6 +124,7 @@ def encode(
         if table.loci is not None:
             seen = np.asarray(np.any(np.asarray(table.columns) >= 0, axis=0))
             table = table.take([j for j, locus in enumerate(table.loci) if seen[j] and len(locus.alleles) > 1])
+            _refuse_alike(table)
     else:
         declared = {variable.name: variable.kind for variable in schema.variables}
     _check_shape(table, schema)
@@ -129,6 +133,8 @@ def encode(
     most = MOST_VALUES if (schema is None if gather is None else gather) else MAX_CODES
     columns = list(_columns(table, _Asked(declared, schema, weights, most)))
     variables = _variables(columns, table, schema)
+    if schema is None:
+        variables = _of_one_ploidy(variables)
     learned = Schema(tuple(variables))
     codes = np.empty((table.n_rows, table.n_columns), dtype=learned.codes_dtype)
     for column in columns:
@@ -220,7 +226,7 @@ def check_weights(weights: Any, n_rows: int, where: str = "sample_weight") -> np
         raise InputError(f"{where}: every weight is zero; expected some rows to count")
     if not np.isfinite(found).all() or (found < 0.0).any():
         bad = int(np.argmax(~(np.isfinite(found) & (found >= 0.0))))
-        raise InputError(f"{where}, row {bad + 1} holds {found[bad]}; expected weights of at least 0")
+        raise InputError(f"{where}, row {bad + 1} holds {found[bad]}; expected finite weights of at least 0")
     return found
 
 
@@ -230,7 +236,7 @@ def _blanked(table: Table, missing: Any) -> Table:
         raise InputError("genotype files say themselves which cells are missing; expected missing=None")
     if not isinstance(missing, Mapping):
         missing = dict.fromkeys(table.names, missing)
-    columns: list[np.ndarray | Coded] = [_column(table, j) for j in range(table.n_columns)]
+    columns: list[Column] = [_column(table, j) for j in range(table.n_columns)]
     for name, given in missing.items():
         if name not in table.names:
             raise InputError(f"missing names a column {name!r} that is not there{suggestion(name, table.names)}")
@@ -246,7 +252,9 @@ def _as_typed(value: Any) -> str:
     return canonical_text(value, type_of_texts([value])) if isinstance(value, str) else canonical_text(value, "str")
 
 
-def _blanked_column(column: np.ndarray | Coded, texts: set[str]) -> np.ndarray | Coded:
+def _blanked_column(column: Column, texts: set[str]) -> Column:
+    if isinstance(column, Unusable):
+        return column
     if isinstance(column, Coded):
         typed = [canonical_text(v, "str") in texts or (column.untyped and _as_typed(v) in texts) for v in column.values]
         gone = np.append(np.array(typed, dtype=bool), False)
@@ -311,7 +319,7 @@ def _match_columns(table: Table, schema: Schema) -> Table:
 def _match_loci(table: Table, loci: tuple[Locus, ...], schema: Schema) -> Table:
     """Genotypes at the model's loci, found by name, in its coding: alleles are matched by their names too.
 
-    A locus that the table lacks is missing in every row, and so is a genotype with an allele the model does not know.
+    A locus that the table lacks, or at which it holds an allele that the model does not know, is missing in every row.
     """
     found = {name: position for position, name in enumerate(table.names)}
     if not any(name in found for name in schema.names):
@@ -329,18 +337,31 @@ def _match_loci(table: Table, loci: tuple[Locus, ...], schema: Schema) -> Table:
             places = np.array([alleles.get(allele, -1) for allele in loci[position].alleles])
             pairs = places[allele_pairs(len(places))]
             codes = np.append(pair_code(pairs[:, 0], pairs[:, 1]), -1)  # code -1 finds the missing one
-            columns[:, j] = codes[table.columns[:, position]]  # type: ignore[call-overload]
+            held = codes[table.columns[:, position]]  # type: ignore[call-overload]
+            # If some alleles are unknown the others are no sample of the genotypes: then all count as missing.
+            if not ((held < 0) & (table.columns[:, position] >= 0)).any():  # type: ignore[call-overload]
+                columns[:, j] = held
     if (columns < 0).all():
         name = next(name for name in schema.names if name in found)
         known = schema.variables[schema.names.index(name)].levels
         raise InputError(
             f"no genotype of the data has alleles the model knows: at {name!r} it knows {listing(known)}, the data "
-            f"have {listing(loci[found[name]].alleles)}; they may be of the other strand: flip them"
+            f"have {listing(loci[found[name]].alleles)}; they may be of the other strand, or coded otherwise"
         )
     return replace(table, names=schema.names, columns=columns, loci=tuple(Locus(v.levels) for v in schema.variables))
 
 
-def _column(table: Table, position: int) -> np.ndarray | Coded:
+def _refuse_alike(table: Table) -> None:
+    """Genotypes among which nothing differs say nothing of components."""
+    genotypes = np.asarray(table.columns)
+    if genotypes.size and not ((genotypes >= 0) & (genotypes != genotypes.max(axis=0))).any():
+        raise InputError(
+            f"all {table.n_rows} samples have the same genotype at each of the {table.n_columns} variants; expected "
+            "variants at which they differ"
+        )
+
+
+def _column(table: Table, position: int) -> Column:
     return table.columns[:, position] if isinstance(table.columns, np.ndarray) else table.columns[position]
 
 
@@ -351,6 +372,13 @@ def _variables(columns: list[_Columns], table: Table, schema: Schema | None) -> 
         for position, variable in column.variables(table, schema):
             found[position] = variable
     return [found[position] for position in range(table.n_columns)]
+
+
+def _of_one_ploidy(variables: list[Variable]) -> list[Variable]:
+    """Genotypes given as numbers of copies, all with the largest number that any of them holds: a rare allele does not
+    reach it in every column."""
+    most = max((v.ploidy for v in variables if v.kind == "dosage"), default=2)
+    return [replace(v, ploidy=most) if v.kind == "dosage" and len(v.levels) == 2 else v for v in variables]
 
 
 # --- Kinds
@@ -376,7 +404,7 @@ def _columns(table: Table, asked: _Asked) -> Iterator[_Columns]:
         yield from _numbers(np.arange(table.n_columns), table.columns, table, asked)
         return
     by_dtype: dict[np.dtype, list[int]] = {}
-    for position, column in enumerate(table.columns):
+    for position, column in enumerate(map(usable, table.columns)):
         if isinstance(column, Coded):
             yield _of_values(position, column, table, asked)
         else:
@@ -474,8 +502,9 @@ def _of_values(position: int, column: Coded, table: Table, asked: _Asked) -> _Co
     return _Measures(position, numbers, kind, whole, asked)
 
 
-def _as_numbers(column: np.ndarray | Coded, position: int, table: Table) -> np.ndarray:
+def _as_numbers(column: Column, position: int, table: Table) -> np.ndarray:
     """A column as floats (n,), NaN where missing; a text that is no number is refused."""
+    column = usable(column)
     if isinstance(column, np.ndarray):
         return column.astype(np.float64)
     values = np.full(len(column.values) + 1, np.nan)
@@ -632,6 +661,11 @@ class _Measures:
             yield self.position, self._genotype(name, present, missing, table, schema)
             return
         found = self.measured
+        if len(present) and not LEAST_SIZE < np.abs(present).max(initial=LEAST_SIZE * 2) < 1.0 / LEAST_SIZE:
+            raise InputError(
+                f"column {name!r} holds numbers up to {np.abs(present).max():g}; expected sizes from {LEAST_SIZE:g} to "
+                f"{1.0 / LEAST_SIZE:g}: measure it in another unit, or declare the value missing"
+            )
         if schema is None:
             if len(found.values) == 1:
                 raise _constant(name, repr(found.values[0]), table)

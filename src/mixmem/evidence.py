@@ -125,14 +125,16 @@ class Evidence:
             return np.full(len(self.codes), self.codes.shape[1])
         return np.asarray((self.codes != self.absent).sum(axis=1))
 
-    @cached_property
-    def marks(self) -> NDArray[np.uint64]:
+    def marks(self, theta: Array) -> NDArray[np.uint64]:
         """What tells the table's rows apart (rows,), whatever other rows there are: levels by their order, numbers by
-        their bits. Streams of random numbers are seeded by it, so that equal rows have equal ones in any company."""
+        where they lie among the components, in millionths of a standard deviation, so that their unit is of no account.
+        Streams of random numbers are seeded by it: equal rows have equal ones in any company."""
         within = np.arange(self.n_rows) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
         out = within.astype(np.uint64)
         for group in self.numbers:
-            out[group.rows] = group.values[:, 0].view(np.uint64)
+            mean, variance = (theta[rows].mean(axis=1) for rows in group.theta_rows)
+            places = (group.values[:, 0] - mean[group.owner]) / np.sqrt(variance[group.owner])
+            out[group.rows] = np.rint(1e6 * np.clip(places, -1e9, 1e9)).astype(np.int64).view(np.uint64)
         gaps = self.absent >= 0
         out[self.starts[gaps] + self.absent[gaps]] = np.iinfo(np.uint64).max
         return out

@@ -40,7 +40,7 @@ CHAINS, BATCH = 2, 25
 WARM_BATCHES, LEAST_BATCHES, MOST_BATCHES = 6, 8, 40
 ENOUGH = 0.02
 """Sampling ends when the variance of the sampled mean of theta is this share of theta's posterior variance: its error
-is then one per cent above that of the exact posterior mean."""
+is then one per cent above that of the exact posterior mean. The chains must agree as well."""
 LARGEST_RHAT = 1.3
 """Of nineteen in twenty entries of theta, for the chains to count as converged."""
 FIRST_DELTA = 0.02
@@ -119,7 +119,7 @@ def sample_posterior(
         while not enough and len(chains[0].batches) < most_batches:
             in_threads(lambda c: chains[c].run(BATCH, keep=True), CHAINS)
             step(BATCH)
-            enough = len(chains[0].batches) >= LEAST_BATCHES and _noise_share(chains) <= ENOUGH
+            enough = len(chains[0].batches) >= LEAST_BATCHES and _noise_share(chains) <= ENOUGH and _agree(chains)
     return _pooled(chains, enough)
 
 
@@ -333,14 +333,24 @@ def _noise_share(chains: list[Chain]) -> float:
     return float((_noise(means) / units**2).sum() / (_variance(chains, means) / units**2).sum())
 
 
-def _pooled(chains: list[Chain], enough: bool) -> Posterior:
+def _rhat(chains: list[Chain]) -> Array:
+    """Split R-hat of theta (rows, k): halves of chains against each other."""
     means = _stacked(chains, "mean")
-    variance, noise = _variance(chains, means), _noise(means)
     half = means.shape[1] // 2
     halves = np.concatenate([means[:, :half].mean(axis=1), means[:, -half:].mean(axis=1)])
     between = halves.var(axis=0, ddof=1)
-    within = np.maximum(variance - halves.var(axis=0), 1e-12 * chains[0].evidence.units ** 2)
-    rhat = np.sqrt((within + between) / within)
+    within = np.maximum(_variance(chains, means) - halves.var(axis=0), 1e-12 * chains[0].evidence.units ** 2)
+    return np.asarray(np.sqrt((within + between) / within))
+
+
+def _agree(chains: list[Chain]) -> bool:
+    """Whether the chains are alike in nineteen of twenty entries of theta."""
+    return bool(np.quantile(_rhat(chains), 0.95) <= LARGEST_RHAT)
+
+
+def _pooled(chains: list[Chain], enough: bool) -> Posterior:
+    means = _stacked(chains, "mean")
+    variance, noise = _variance(chains, means), _noise(means)
     orders = _orders(chains)
     kept = [batch for chain in chains for batch in chain.batches]
     return Posterior(
@@ -351,10 +361,10 @@ def _pooled(chains: list[Chain], enough: bool) -> Posterior:
         ),
         delta_draws=np.concatenate([batch.delta for batch in kept]),
         eta_draws=np.concatenate([batch.eta for batch in kept]),
-        rhat=rhat,
+        rhat=_rhat(chains),
         ess=variance / np.maximum(noise, 1e-300),
         n_chains=len(chains),
         n_warm=WARM_BATCHES * BATCH,
         n_sweeps=means.shape[1] * BATCH,
-        converged=bool(enough and np.quantile(rhat, 0.95) <= LARGEST_RHAT),
+        converged=enough,
     )

@@ -16,6 +16,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def filled_frame(frame: pd.DataFrame, table: Encoded, theta: Array, memberships: Array) -> pd.DataFrame:
+    """A data frame as it was, types and further columns too, with its missing cells filled; ``table`` is of it."""
+    out, schema = frame.copy(), table.schema
+    places = {str(name): at for at, name in enumerate(frame.columns)}
+    for j, variable in enumerate(schema.variables):
+        gaps = np.flatnonzero(table.codes[:, j] == schema.features.absent[j])
+        if len(gaps):
+            own = memberships[gaps] @ theta[schema.offsets[j] : schema.offsets[j + 1]].T
+            at = places[variable.name]
+            column = out.iloc[:, at].copy()
+            values = list(_most_likely(variable, own))
+            column.iloc[gaps] = values if column.dtype != float else np.array(values, dtype=float)
+            out.isetitem(at, column)
+    return out
+
+
 def imputed(table: Encoded, theta: Array, memberships: Array, source: Table | None = None) -> pd.DataFrame:
     """The table's values with every missing cell filled; theta (rows, k), memberships (n, k).
 

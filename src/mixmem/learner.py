@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from mixmem.encoding import Encoded, check_weights, encode, encode_as
 from mixmem.errors import InputError
 from mixmem.estimate import Estimate, Settings, estimate, sweep_tolerance
 from mixmem.goodness import Goodness, goodness_of_fit
-from mixmem.impute import imputed
+from mixmem.impute import filled_frame, imputed
 from mixmem.kernels import threads
 from mixmem.likeliest import are_genotypes, cross_validation, genotype_start
 from mixmem.memberships import RowFit, fit_rows
@@ -98,6 +99,11 @@ class Learner:
         with threads(self.n_jobs):
             with progress.stage("read"):
                 table = encode_as(X, self.variables, self.missing, sample_weight)
+            if settings.n_components > len(table.codes):
+                raise InputError(
+                    f"n_components={settings.n_components} is more than the {len(table.codes)} rows of the table; "
+                    "expected at most as many components as rows"
+                )
             method, reason = choose_method(self.refine, table, settings.n_components)
             if method == "em" and are_genotypes(table.schema) and settings.n_components > 1:
                 plan, chosen, found = self._start_from_genotypes(table, settings, seed, progress)
@@ -207,7 +213,8 @@ class Learner:
     def impute(self, X: Any) -> pd.DataFrame:
         """The table with its missing cells filled by what the row's memberships make most likely.
 
-        Categories and genotypes get their most probable value, numbers their mean (whole ones rounded).
+        Categories and genotypes get their most probable value, numbers their mean (whole ones rounded). A pandas frame
+        comes back with all else as it was; anything else as a frame of the model's columns.
 
         >>> from mixmem import GDLM, simulate_mixed
         >>> drawn = simulate_mixed(300, 2, n_categorical=6, n_count=3, n_continuous=3, missing=0.1, random_state=0)
@@ -217,7 +224,10 @@ class Learner:
         """
         source = None if isinstance(X, Encoded) else read_table(X)
         table = self._encoded(X if source is None else source)
-        return imputed(table, self._theta, self.fit_rows(table).memberships, source)
+        memberships = self.fit_rows(table).memberships
+        if (pandas := sys.modules.get("pandas")) and isinstance(X, pandas.DataFrame):
+            return filled_frame(X, table, self._theta, memberships)
+        return imputed(table, self._theta, memberships, source)
 
     def sample(self, n_samples: int = 1, *, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
         """Draw new rows from the fitted model, with the columns and levels of the table it was fitted to."""

@@ -117,14 +117,14 @@ def row_likelihood(
 ) -> Array:
     """log p(row | theta, alpha) of every row (n,), memberships integrated out; the same for the same arguments."""
     evidence, out = Evidence(codes, schema), np.empty(codes.shape[0])
-    table = evidence.table(theta)
+    table, marks = evidence.table(theta), evidence.marks(theta)
     in_parts(
         lambda a, b: marginal_likelihood(
             evidence.codes[a:b],
             evidence.starts,
             evidence.absent,
             table,
-            evidence.marks,
+            marks,
             alpha,
             n_particles,
             0,

@@ -235,13 +235,13 @@ def membership_intervals(
     n, k = codes.shape[0], theta.shape[1]
     mean, error, bounds = np.empty((n, k)), np.empty((n, k)), np.empty((n, 2, k))
     evidence = Evidence(codes, schema)
-    likely = evidence.table(theta)
+    likely, marks = evidence.table(theta), evidence.marks(theta)
     tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
 
     def sample(block: int) -> None:
         rows = slice(block * ROW_BLOCK, min(n, (block + 1) * ROW_BLOCK))
         membership_posterior(
-            evidence.codes[rows], evidence.starts, evidence.absent, likely, evidence.marks, alpha, WARM_SWEEPS,
+            evidence.codes[rows], evidence.starts, evidence.absent, likely, marks, alpha, WARM_SWEEPS,
             KEPT_SWEEPS, tails, mean[rows], error[rows], bounds[rows],
         )  # fmt: skip
         step(rows.stop - rows.start)

@@ -165,7 +165,7 @@ def memberships(
 ) -> None:
     """Memberships of the rows of a table in the components of a fitted model.
 
-    Cells are missing that were for the model, unless --missing says otherwise.
+    Cells are missing that were for the model; --missing adds to those.
     """
     from mixmem.cli.fitting import row_memberships
     from mixmem.cli.output import refuse_overwriting, table_writer
@@ -189,7 +189,7 @@ def impute(
 ) -> None:
     """Fill the missing cells of a table with what a fitted model makes most likely; all else stays as it is.
 
-    Cells are missing that were for the model, unless --missing says otherwise. Genotypes are written as numbers of
+    Cells are missing that were for the model; --missing adds to those. Genotypes are written as numbers of
     copies of the second allele.
     """
     from mixmem.cli.fitting import filled_table

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from mixmem.cli.reading import Described, missing_cells
-from mixmem.encoding import IGNORED, MIN_VARIABLES, Encoded, encode
+from mixmem.encoding import IGNORED, MIN_VARIABLES, MOST_INTEGERS, Encoded, encode
 from mixmem.errors import InputError
 from mixmem.kinds import KINDS, Dosage
+from mixmem.levels import NUMBER_TEXT
 from mixmem.moments import first_moments
 from mixmem.page import plain_number
 from mixmem.plan import largest_k
@@ -218,6 +219,10 @@ def table_warnings(table: Encoded) -> list[str]:
     counts = _counts(table)
     parts = (_of_categories(table, counts), _of_variants(table, counts), _of_gaps(table), _of_numbers(table, counts))
     found = [text for part in parts for text in part]
+    empty = (table.codes == table.schema.features.absent).all(axis=1)
+    if empty.any():
+        ids = [str(row) for row in table.row_ids[empty][:5]]
+        found.append(f"{int(empty.sum()):,} row(s) hold nothing and get the mean of all memberships: {', '.join(ids)}")
     return [f"warning: {text}" for text in found]
 
 
@@ -239,8 +244,24 @@ def _of_categories(table: Encoded, counts: np.ndarray) -> Iterator[str]:
             f"nearly constant (one level in more than {NEARLY_CONSTANT:.0%} of the rows): "
             f"{listing(names[top > NEARLY_CONSTANT], 5)}: they say little"
         )
+    for variable in schema.variables:
+        if (odd := _numbers_but_for(variable)) is not None:
+            yield (
+                f"{variable.name!r} holds numbers but for {odd!r} and is taken for categories: if that means missing, "
+                f"say --missing {variable.name}={odd}"
+            )
+    if schema.n_variables < 3:
+        yield "two variables do not tell mixtures from groups of rows: what is found is a description"
     if (many := category & (schema.sizes > MANY_LEVELS)).any():
         yield f"more than {MANY_LEVELS} levels: {listing(names[many], 5)}: merge levels, or drop what is no category"
+
+
+def _numbers_but_for(variable: Variable) -> str | None:
+    """The one level of a category that is no number, where all others are and they are many."""
+    if variable.value_type != "str" or len(variable.levels) <= MOST_INTEGERS:
+        return None
+    odd = [level for level in variable.levels if not NUMBER_TEXT.fullmatch(level)]
+    return odd[0] if len(odd) == 1 else None
 
 
 def _or_count(schema: Schema, rare: np.ndarray) -> str:

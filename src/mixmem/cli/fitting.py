@@ -28,7 +28,7 @@ from mixmem.page import render_page
 from mixmem.parameters import check_parameters
 from mixmem.plan import spread_rows
 from mixmem.progress import current
-from mixmem.read import Coded, read_table
+from mixmem.read import Coded, read_table, usable
 from mixmem.schema import Schema
 from mixmem.select import LONG_ROW
 from mixmem.store import write_atomically
@@ -205,7 +205,7 @@ def filled_table(
     absent = table.schema.features.absent
     columns = []
     for at, name in enumerate(whole.names):
-        column = whole.columns[:, at] if isinstance(whole.columns, np.ndarray) else whole.columns[at]
+        column = whole.columns[:, at] if isinstance(whole.columns, np.ndarray) else usable(whole.columns[at])
         if isinstance(column, Coded):  # code -1 finds the last
             column = np.array([*column.values, None], dtype=object)[column.codes]
         if name in positions and absent[j := positions[name]] >= 0:

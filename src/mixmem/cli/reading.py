@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,13 +46,13 @@ class Described:
         return encoded, found.missing
 
     def encode_as(self, data: str | Path | Table, schema: Schema, missing: Any = None) -> Encoded:
-        """The table as codes of a model's variables; ``missing`` is the model's, for want of values of one's own."""
+        """The table as codes of a model's variables; ``missing`` are the model's values, beside one's own."""
         table, found = self.read(data)
-        if found.missing is not None or table.loci is not None:
-            missing = found.missing
-        elif isinstance(missing, Mapping):
-            missing = {name: values for name, values in missing.items() if name in table.names}
-        return encode(table, schema, missing=missing)
+        if table.loci is not None:
+            return encode(table, schema)
+        both = [_by_column(values, table.names) for values in (missing, found.missing)]
+        joined = {name: [*both[0].get(name, ()), *both[1].get(name, ())] for name in table.names}
+        return encode(table, schema, missing={name: values for name, values in joined.items() if values})
 
     def _spelled(self, names: list[str]) -> Any:
         """Values by column, where some of all columns (the key "") came with some of single ones."""
@@ -70,6 +70,15 @@ class Described:
                     f"--kind {name}={kind}: variants of a genotype file are of kind dosage; expected {IGNORED} or "
                     "nothing: write the genotypes as a table to fit them as something else"
                 )
+
+
+def _by_column(missing: Any, names: Sequence[str]) -> dict[str, list[Any]]:
+    """Values that mean missing, by column; a list is for all columns."""
+    if missing is None:
+        return {}
+    if isinstance(missing, Mapping):
+        return {name: list(values) for name, values in missing.items()}
+    return {name: list(missing) for name in names}
 
 
 def missing_cells(table: Encoded) -> np.ndarray:

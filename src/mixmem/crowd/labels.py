@@ -10,7 +10,7 @@ import numpy as np
 
 from mixmem.errors import InputError
 from mixmem.kernels.crowd import by_task
-from mixmem.read import Coded, Table, read_table
+from mixmem.read import Coded, Table, read_table, usable
 from mixmem.schema import listing, suggestion
 
 COLUMNS = ("task", "worker", "label")
@@ -162,7 +162,7 @@ def _columns(table: Table, names: Sequence[str]) -> list[tuple[np.ndarray | Code
         places = [table.names.index(name) for name in names]
     if isinstance(table.columns, np.ndarray):
         return [(table.columns[:, j], name) for j, name in zip(places, names, strict=True)]
-    return [(table.columns[j], name) for j, name in zip(places, names, strict=True)]
+    return [(usable(table.columns[j]), name) for j, name in zip(places, names, strict=True)]
 
 
 def _coded(column: np.ndarray | Coded, name: str) -> _Codes:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mixmem.errors import InputError
 from mixmem.read.files import READERS, read_one, reader_of
-from mixmem.read.tables import Coded, Table, code_values
+from mixmem.read.tables import Coded, Column, Table, code_values, usable
 from mixmem.schema import listing
 
 COMPANIONS = (".bim", ".bim.gz", ".fam", ".fam.gz", ".tbi", ".csi")
@@ -77,7 +77,7 @@ def stack(tables: Sequence[Table]) -> Table:
     row_ids = None
     if all(table.row_ids is not None for table in tables):
         row_ids = np.concatenate([table.row_ids for table in tables])
-    columns: np.ndarray | tuple[np.ndarray | Coded, ...]
+    columns: np.ndarray | tuple[Column, ...]
     if all(isinstance(table.columns, np.ndarray) for table in tables):
         columns = np.concatenate([table.columns for table in tables])
     else:
@@ -88,7 +88,7 @@ def stack(tables: Sequence[Table]) -> Table:
 
 
 def _column(table: Table, j: int) -> np.ndarray | Coded:
-    return table.columns[:, j] if isinstance(table.columns, np.ndarray) else table.columns[j]
+    return table.columns[:, j] if isinstance(table.columns, np.ndarray) else usable(table.columns[j])
 
 
 def _stack_column(parts: Sequence[np.ndarray | Coded], name: str) -> np.ndarray | Coded:

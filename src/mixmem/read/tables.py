@@ -48,6 +48,32 @@ class Locus:
 
 
 @dataclass(frozen=True)
+class Unusable:
+    """A column of what cannot be fitted, such as dates: refused unless it is ignored."""
+
+    name: str
+    dtype: str
+
+    @property
+    def refusal(self) -> InputError:
+        """What to say of it."""
+        return InputError(
+            f"column {self.name!r} holds {self.dtype}; expected categories or numbers: convert it to a number or a "
+            "text, or declare it of kind ignore"
+        )
+
+
+Column = np.ndarray | Coded | Unusable
+
+
+def usable(column: Column) -> np.ndarray | Coded:
+    """The column, unless it has to be refused."""
+    if isinstance(column, Unusable):
+        raise column.refusal
+    return column
+
+
+@dataclass(frozen=True)
 class Table:
     """Named columns of one length.
 
@@ -55,7 +81,7 @@ class Table:
     """
 
     names: tuple[str, ...]
-    columns: np.ndarray | tuple[np.ndarray | Coded, ...]
+    columns: np.ndarray | tuple[Column, ...]
     n_rows: int
     row_ids: np.ndarray | None = None
     positional: bool = False
@@ -73,7 +99,7 @@ class Table:
     def take(self, positions: list[int]) -> Table:
         """The table with these columns, in this order."""
         names = tuple(self.names[j] for j in positions)
-        columns: np.ndarray | tuple[np.ndarray | Coded, ...]
+        columns: np.ndarray | tuple[Column, ...]
         if positions == list(range(self.n_columns)):
             columns = self.columns
         elif isinstance(self.columns, np.ndarray):
@@ -85,12 +111,16 @@ class Table:
 
     def rows(self, kept: np.ndarray) -> Table:
         """The table with the rows of a mask (n,)."""
-        columns: np.ndarray | tuple[np.ndarray | Coded, ...]
+        columns: np.ndarray | tuple[Column, ...]
         if isinstance(self.columns, np.ndarray):
             columns = self.columns[kept]
         else:
             columns = tuple(
-                replace(column, codes=column.codes[kept]) if isinstance(column, Coded) else column[kept]
+                column[kept]
+                if isinstance(column, np.ndarray)
+                else replace(column, codes=column.codes[kept])
+                if isinstance(column, Coded)
+                else column
                 for column in self.columns
             )
         row_ids = np.arange(self.n_rows) if self.row_ids is None else self.row_ids
@@ -198,7 +228,7 @@ def from_pandas(frame: pd.DataFrame) -> Table:
     refuse_duplicates(names)
     index = frame.index.to_flat_index().map(str) if frame.index.nlevels > 1 else frame.index
     dtypes = set(frame.dtypes)
-    columns: np.ndarray | tuple[np.ndarray | Coded, ...]
+    columns: np.ndarray | tuple[Column, ...]
     if len(dtypes) == 1 and isinstance(only := next(iter(dtypes)), np.dtype) and only.kind in NUMBERS:
         columns = frame.to_numpy()
     else:
@@ -206,20 +236,22 @@ def from_pandas(frame: pd.DataFrame) -> Table:
     return Table(names, columns, len(frame), np.asarray(index))
 
 
-def _pandas_column(series: pd.Series, name: str) -> np.ndarray | Coded:
+def _pandas_column(series: pd.Series, name: str) -> Column:
     if hasattr(series, "cat"):
         return Coded(tuple(series.cat.categories.tolist()), series.cat.codes.to_numpy(), ordered=True)
     dtype: Any = series.dtype
     if dtype.kind == "c":
         raise InputError(f"column {name!r}: Complex data not supported: got {dtype}; expected categories")
     if dtype.kind in "mM":
-        raise _no_category(name, str(dtype))
+        return Unusable(name, str(dtype))
     if dtype.kind in NUMBERS:
         if isinstance(dtype, np.dtype):
             return series.to_numpy()
-        # A nullable dtype: with something missing only floats can say so.
-        if series.isna().any():
+        # A nullable dtype: with something missing only floats can say so of numbers, and objects of truth values.
+        if series.isna().any() and dtype.kind != "b":
             return series.to_numpy(dtype=np.float64, na_value=np.nan)
+        if series.isna().any():
+            return code_values(series.tolist(), name)
         return series.to_numpy(dtype=dtype.numpy_dtype)
     return code_values(series.tolist(), name)
 
@@ -230,7 +262,7 @@ def from_polars(frame: pl.DataFrame, *, untyped: bool = False) -> Table:
     return Table(tuple(frame.columns), columns, frame.height)
 
 
-def _polars_column(series: pl.Series, untyped: bool) -> np.ndarray | Coded:
+def _polars_column(series: pl.Series, untyped: bool) -> Column:
     import polars as pl
 
     dtype = series.dtype
@@ -243,7 +275,7 @@ def _polars_column(series: pl.Series, untyped: bool) -> np.ndarray | Coded:
     if dtype.is_numeric() or (dtype == pl.Boolean and not series.has_nulls()):
         return series.to_numpy()
     if dtype.is_temporal() or dtype.is_nested() or dtype == pl.Binary:
-        raise _no_category(series.name, str(dtype))
+        return Unusable(series.name, str(dtype))
     # Categorical too: polars shares its categories between columns, so their order says nothing here.
     return code_values(series.to_list(), series.name, untyped=untyped)
 
@@ -276,15 +308,9 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
-def _plain_values(column: np.ndarray | Coded) -> np.ndarray:
+def _plain_values(column: Column) -> np.ndarray:
+    column = usable(column)
     if isinstance(column, np.ndarray):
         return column
     values = np.array([*column.values, None], dtype=object)  # code -1 finds the None at the end
     return values[column.codes]
-
-
-def _no_category(name: str, dtype: str) -> InputError:
-    return InputError(
-        f"column {name!r} holds {dtype}; expected categories (integers, text, booleans): "
-        "bin it or convert it to text, or drop it"
-    )

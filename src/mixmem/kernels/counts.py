@@ -7,6 +7,7 @@ import numpy as np
 from mixmem.kernels._numba import kernel
 
 _TILE = 64  # variables counted together
+_ROWS = 128  # rows whose cells are looked up together
 
 
 @kernel
@@ -50,26 +51,31 @@ def block_triples(codes, weights, members, cells, local, sizes, levels, shares, 
     mode, whose rows of out no other task touches.
     """
     n, most, width = codes.shape[0], members.shape[2], levels.shape[1]
-    rows_b, rows_c = np.empty(most * width, np.int64), np.empty(most * width, np.int64)
-    parts_b, parts_c = np.empty(most * width), np.empty(most * width)
-    for task in range(first, last):
-        block, u = task // most, task % most
-        if u < sizes[block, 0]:
-            for i in range(n):
-                n_b = _unfold(
-                    codes, i, members[block, 1], sizes[block, 1], cells[block, 1], local[block, 1], levels, shares,
-                    rows_b, parts_b,
+    rows_b, rows_c = np.empty((_ROWS, most * width), np.int64), np.empty((_ROWS, most * width), np.int64)
+    parts_b, parts_c = np.empty((_ROWS, most * width)), np.empty((_ROWS, most * width))
+    n_b, n_c = np.empty(_ROWS, np.int64), np.empty(_ROWS, np.int64)
+    for block in range(first // most, (last + most - 1) // most):
+        tasks = range(max(0, first - block * most), min(last - block * most, sizes[block, 0]))
+        for begin in range(0, n, _ROWS):
+            some = min(n, begin + _ROWS) - begin
+            for i in range(some):  # a row's cells in the other modes are the same for all of the first mode's
+                n_b[i] = _unfold(
+                    codes, begin + i, members[block, 1], sizes[block, 1], cells[block, 1], local[block, 1], levels,
+                    shares, rows_b[i], parts_b[i],
                 )  # fmt: skip
-                n_c = _unfold(
-                    codes, i, members[block, 2], sizes[block, 2], cells[block, 2], local[block, 2], levels, shares,
-                    rows_c, parts_c,
+                n_c[i] = _unfold(
+                    codes, begin + i, members[block, 2], sizes[block, 2], cells[block, 2], local[block, 2], levels,
+                    shares, rows_c[i], parts_c[i],
                 )  # fmt: skip
-                cell = cells[block, 0, u] + codes[i, members[block, 0, u]]
-                for m in range(width):
-                    if shares[cell, m] != 0.0:
-                        row_a = local[block, 0, u] + levels[cell, m]
-                        weight = shares[cell, m] * (weights[i] if weights.shape[0] > 0 else 1.0)
-                        for v in range(n_b):
-                            part = weight * parts_b[v]
-                            for w in range(n_c):
-                                out[block, row_a, rows_b[v], rows_c[w]] += part * parts_c[w]
+            for u in tasks:
+                for i in range(some):
+                    cell = cells[block, 0, u] + codes[begin + i, members[block, 0, u]]
+                    for m in range(width):
+                        if shares[cell, m] != 0.0:
+                            weight = shares[cell, m] * (weights[begin + i] if weights.shape[0] > 0 else 1.0)
+                            plane = out[block, local[block, 0, u] + levels[cell, m]]
+                            for v in range(n_b[i]):
+                                part = weight * parts_b[i, v]
+                                line = plane[rows_b[i, v]]
+                                for w in range(n_c[i]):
+                                    line[rows_c[i, w]] += part * parts_c[i, w]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixmem.errors import InputError
+from mixmem.kernels import in_threads
 from mixmem.kinds import KINDS, MAX_CODES
 from mixmem.levels import canonical_text, is_float, is_integer, type_of_texts
 from mixmem.measures import MOST_VALUES, Measured, measure
@@ -562,8 +563,12 @@ class _Integers:
         lows = np.array([(a + 2**63) % 2**64 - 2**63 for a, _ in bounds], dtype=np.int64)
         shift = starts[:-1] - lows
         present = np.zeros(starts[-1], dtype=bool)
-        for rows in _row_blocks(matrix):
-            present[_slots(matrix[rows], shift, lows if gaps.any() else None)] = True
+        blocks = list(_row_blocks(matrix))
+
+        def look_at(block: int) -> None:
+            present[_slots(matrix[blocks[block]], shift, lows if gaps.any() else None)] = True
+
+        in_threads(look_at, len(blocks))
         levels = present.copy()
         levels[starts[:-1][gaps]] = False
         slots = np.flatnonzero(levels)
@@ -605,13 +610,18 @@ class _Integers:
         lookup[self.slots] = found
         gaps = np.flatnonzero(self.gaps)
         lookup[self.shift[gaps] + self.lows[gaps]] = [len(variables[j].levels) for j in self.positions[gaps]]
-        whole = len(self.positions) == codes.shape[1]
-        for rows in _row_blocks(self.matrix):
-            slots = _slots(self.matrix[rows], self.shift, self.lows if self.gaps.any() else None)
+        whole, lows = len(self.positions) == codes.shape[1], self.lows if self.gaps.any() else None
+        blocks = list(_row_blocks(self.matrix))
+
+        def look_up(block: int) -> None:
+            rows = blocks[block]
+            slots = _slots(self.matrix[rows], self.shift, lows)
             if whole:
                 np.take(lookup, slots, out=codes[rows], mode="clip")
             else:
                 codes[rows, self.positions] = lookup[slots]
+
+        in_threads(look_up, len(blocks))
 
 
 def _slots(block: np.ndarray, shift: np.ndarray, lows: np.ndarray | None) -> np.ndarray:

@@ -15,8 +15,8 @@ from mixmem import GDLM, Simulation, rmse
 from mixmem.experiments.cells import CELLS, QUICK, Cell, draw, published
 from mixmem.gibbs import Unknowns, sample_posterior
 from mixmem.kernels import threads
+from mixmem.noise import noisy_theta
 from mixmem.progress import Progress
-from mixmem.refine import noisy_theta
 
 TABLES = 5
 

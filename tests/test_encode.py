@@ -93,7 +93,7 @@ def test_narrow_and_wide_columns_side_by_side():
 
 def test_blocks_of_rows_do_not_show(monkeypatch):
     array = RNG.integers(0, 4, (100, 5))
-    monkeypatch.setattr("mixmem.encoding.BLOCK_CELLS", 1)
+    monkeypatch.setattr("mixmem.columns.BLOCK_CELLS", 1)
     np.testing.assert_array_equal(encode(array).codes, oracle(array))
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from mixmem.cli.reading import Described, missing_cells
-from mixmem.encoding import IGNORED, MIN_VARIABLES, MOST_INTEGERS, Encoded, encode
+from mixmem.columns import MOST_INTEGERS
+from mixmem.encoding import IGNORED, MIN_VARIABLES, Encoded, encode
 from mixmem.errors import InputError
 from mixmem.kinds import KINDS, Dosage
 from mixmem.levels import NUMBER_TEXT

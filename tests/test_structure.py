@@ -21,8 +21,8 @@ MODULES = sorted(
 # The way of the data: a module may import those before it in this list, its own package, and the free ones.
 ORDER = [
     "kinds", "features", "schema", "levels", "measures", "read", "columns", "encoding", "moments", "plan", "solvers",
-    "scores", "match", "align", "assemble", "blocks", "sweep", "estimate", "goodness", "evidence", "noise", "memberships",
-    "select", "gibbs", "em", "leading", "likeliest", "refine", "uncertainty", "impute",
+    "scores", "match", "align", "assemble", "blocks", "sweep", "estimate", "goodness", "evidence", "noise",
+    "memberships", "select", "gibbs", "em", "leading", "likeliest", "refine", "uncertainty", "impute",
     "simulate", "parameters", "report", "store", "learner", "model", "page", "plots", "choice", "crowd",
     "config", "demo", "experiments", "cli",
 ]  # fmt: skip

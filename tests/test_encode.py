@@ -426,6 +426,15 @@ def test_truth_values_are_the_same_levels_with_and_without_gaps():
     assert encode(gappy).codes[0, 0] == 2
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-70, 1e70, 1e200])
+def test_numbers_beyond_what_squares_can_hold_are_refused(scale):
+    with pytest.raises(InputError, match=r"column 'c' holds numbers up to .*measure it in another unit"):
+        encode(frame(c=[0.5 * scale, 1.5 * scale, 2.5 * scale]), kinds={"c": "continuous"})
+    known = encode(frame(c=[0.5, 1.5, 2.5])).schema
+    if scale < 1.0:
+        encode(frame(c=[scale, np.nan, 0.0]), known)  # new rows may be near zero
+
+
 def test_a_column_of_weights():
     table = frame(c=[0, 1, 0], w=[1.0, 2.5, 3.0])
     encoded = encode(table, weight="w")

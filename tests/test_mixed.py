@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixmem import GDLM, align_components, encode, goodness_of_fit, load
+from mixmem import GDLM, InputError, align_components, encode, goodness_of_fit, load
 from mixmem.evidence import Evidence
 from mixmem.simulate import simulate_mixed
 
@@ -142,6 +142,12 @@ def test_weights_are_shares_of_the_rows():
     weights[:200] = 0.0
     without = small(table=SMALL.frame[200:], sample_weight=weights[200:])
     assert np.abs(small(sample_weight=weights)._theta - without._theta).max() < 1e-10
+
+
+def test_two_columns_have_no_standard_errors_without_sampling():
+    model = GDLM(2, alpha0=1.0, refine=None, random_state=0).fit(TABLE.frame[["real0", "real1"]])
+    with pytest.raises(InputError, match=r"two variables have no third moments.*refine='gibbs'"):
+        model.intervals()
 
 
 def test_the_order_of_rows_is_of_no_account():

@@ -42,10 +42,6 @@ LEAST_SIZE = 1e-60
 """Numbers all smaller than this, or larger than its inverse, are beyond what squares of them can hold."""
 
 
-def column_at(table: Table, position: int) -> Column:
-    return table.columns[:, position] if isinstance(table.columns, np.ndarray) else table.columns[position]
-
-
 # --- Kinds
 
 
@@ -329,20 +325,22 @@ class _Measures:
         if not len(present) and schema is None:
             raise _empty(name, table)
         if self.kind in ("count", "dosage"):
-            self._refuse_fractions(name, present, table)
+            self._refuse_fractions(name, table)
         missing = len(present) < len(self.numbers)
         if self.kind == "dosage":
             yield self.position, self._genotype(name, present, missing, table, schema)
             return
-        found = self.measured
-        if len(present) and not LEAST_SIZE < np.abs(present).max(initial=LEAST_SIZE * 2) < 1.0 / LEAST_SIZE:
+        largest = float(np.abs(present).max(initial=0.0))
+        # new rows may be near zero; a column to learn from may not be so altogether
+        if largest > 1.0 / LEAST_SIZE or (schema is None and 0.0 < largest < LEAST_SIZE):
             raise InputError(
-                f"column {name!r} holds numbers up to {np.abs(present).max():g}; expected sizes from {LEAST_SIZE:g} to "
+                f"column {name!r} holds numbers up to {largest:g}; expected sizes from {LEAST_SIZE:g} to "
                 f"{1.0 / LEAST_SIZE:g}: measure it in another unit, or declare the value missing"
             )
+        found = self.measured
         if schema is None:
             if len(found.values) == 1:
-                raise _constant(name, repr(found.values[0]), table)
+                raise _constant(name, repr(found.values[0]))
             if self.whole and len(found.values) >= IDENTIFIER_ROWS and (np.diff(self.numbers) > 0.0).all():
                 raise _identifier(name, table)
             column = Variable(name, value_type="int" if self.whole else "float", kind=self.kind)
@@ -350,10 +348,10 @@ class _Measures:
             column = schema.variables[self.position]
         yield self.position, replace(column, values=found.values, knots=found.knots, missing=missing)
 
-    def _refuse_fractions(self, name: str, present: np.ndarray, table: Table) -> None:
-        bad = np.isnan(self.numbers) | ((self.numbers >= 0.0) & (self.numbers == np.rint(self.numbers)))
-        if not bad.all():
-            row = int(np.argmax(~bad))
+    def _refuse_fractions(self, name: str, table: Table) -> None:
+        good = np.isnan(self.numbers) | ((self.numbers >= 0.0) & (self.numbers == np.rint(self.numbers)))
+        if not good.all():
+            row = int(np.argmax(~good))
             raise InputError(
                 f"column {name!r}, {_row(table, row)} holds {self.numbers[row]:g}, but the column is a {self.kind}; "
                 f"expected {KINDS[self.kind].words}: declare it continuous, or the value missing"
@@ -370,7 +368,7 @@ class _Measures:
                 )
             return replace(column, missing=missing)
         if len(np.unique(present)) == 1:
-            raise _constant(name, repr(most), table)
+            raise _constant(name, repr(most))
         return Variable(name, ("0", "1"), "int", "dosage", max(2, most), missing=missing)
 
     def write(self, codes: np.ndarray, variables: list[Variable], table: Table) -> None:
@@ -494,12 +492,12 @@ def _row(table: Table, row: int) -> str:
 
 def _refuse_useless(name: str, levels: tuple[str, ...], table: Table) -> None:
     if len(levels) == 1:
-        raise _constant(name, repr(levels[0]), table)
+        raise _constant(name, repr(levels[0]))
     if len(levels) == table.n_rows and table.n_rows >= IDENTIFIER_ROWS:
         raise _identifier(name, table)
 
 
-def _constant(name: str, level: str, table: Table) -> InputError:
+def _constant(name: str, level: str) -> InputError:
     return InputError(
         f"column {name!r} is constant: it holds {level} wherever it is not missing, but expected at least two values; "
         "drop the column"

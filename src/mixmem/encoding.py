@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixmem.columns import Asked, Columns, as_numbers, column_at, columns_of
+from mixmem.columns import Asked, Columns, as_numbers, columns_of
 from mixmem.errors import InputError
 from mixmem.kinds import KINDS, MAX_CODES
 from mixmem.levels import canonical_text, type_of_texts
@@ -143,7 +143,7 @@ def encode_as(X: Any, kinds: Mapping[str, str] | None, missing: Any = None, weig
 def numbers_of(table: Table, variable: Variable, position: int) -> np.ndarray:
     """A table's column of numbers (n,) as read, NaN where missing; matched by name, in a bare array by position."""
     at = position if table.positional else table.names.index(variable.name)
-    return as_numbers(column_at(table, at), at, table)
+    return as_numbers(table.column(at), at, table)
 
 
 def decode(codes: np.ndarray, schema: Schema) -> pd.DataFrame:
@@ -190,7 +190,7 @@ def _without_weights(table: Table, name: str) -> tuple[Table, np.ndarray]:
     if name not in table.names:
         raise InputError(f"there is no column {name!r} to take weights from{suggestion(name, table.names)}")
     position = table.names.index(name)
-    weights = check_weights(as_numbers(column_at(table, position), position, table), table.n_rows, f"column {name!r}")
+    weights = check_weights(as_numbers(table.column(position), position, table), table.n_rows, f"column {name!r}")
     return table.take([j for j in range(table.n_columns) if j != position]), weights
 
 
@@ -216,7 +216,7 @@ def _blanked(table: Table, missing: Any) -> Table:
         raise InputError("genotype files say themselves which cells are missing; expected missing=None")
     if not isinstance(missing, Mapping):
         missing = dict.fromkeys(table.names, missing)
-    columns: list[Column] = [column_at(table, j) for j in range(table.n_columns)]
+    columns: list[Column] = [table.column(j) for j in range(table.n_columns)]
     for name, given in missing.items():
         if name not in table.names:
             raise InputError(f"missing names a column {name!r} that is not there{suggestion(name, table.names)}")

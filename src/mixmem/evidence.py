@@ -43,7 +43,7 @@ class Numbers:
         """(cells, k)."""
         return self.kind.log_density(self.values, theta[self.theta_rows[:, self.owner]])
 
-    def sums(self, counts: Array, column: Columns) -> Sums:
+    def sums(self, counts: Array, column: NumberColumns) -> Sums:
         """Of cells held by components, counts (table's rows, k)."""
         held, about = counts[self.rows], self.values - column.center[self.owner]
         n, first, second = (np.add.reduceat(held * weight, self.starts, axis=0) for weight in (1.0, about, about**2))
@@ -51,7 +51,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Columns:
+class NumberColumns:
     """Of columns of numbers: mean and variance (variables, 1), and what their kind keeps beside."""
 
     center: Array
@@ -101,7 +101,7 @@ class Evidence:
         return Numbers(cast(Number, KINDS[kind]), variables, own, rows, starts_of(sizes), owner, values)
 
     @cached_property
-    def columns(self) -> list[Columns]:
+    def columns(self) -> list[NumberColumns]:
         """What is known of the variables of :attr:`numbers` in this table, by group."""
         out = []
         for group in self.numbers:
@@ -115,7 +115,7 @@ class Evidence:
             mean = np.add.reduceat(counts * group.values, group.starts, axis=0) / n
             about = (group.values - mean[group.owner]) ** 2
             spread = np.maximum(np.add.reduceat(counts * about, group.starts, axis=0) / n, 1e-300)
-            out.append(Columns(mean, spread, group.kind.grown(group.values, counts, group.starts)))
+            out.append(NumberColumns(mean, spread, group.kind.grown(group.values, counts, group.starts)))
         return out
 
     @cached_property
@@ -171,12 +171,15 @@ class Evidence:
         sums = np.add.reduceat(values, starts_of(self.level_sizes), axis=0)
         return np.asarray(np.repeat(sums, self.level_sizes, axis=0))
 
+    def _shares(self, values: Array) -> Array:
+        """Values (level rows, k), at least something, over their sums: probabilities."""
+        held = np.maximum(values, 1e-12)
+        return held / self.level_sums(held) if len(held) else held
+
     def fitted(self, counts: Array) -> Array:
         """The most likely theta (theta rows, k) given the cells that components hold, counts (rows, k)."""
         theta = np.empty((self.schema.n_rows, counts.shape[1]))
-        if len(self.level_rows):
-            held = np.maximum(counts[self.level_rows], 1e-12)
-            theta[self.level_theta] = held / self.level_sums(held)
+        theta[self.level_theta] = self._shares(counts[self.level_rows])
         for group, column in zip(self.numbers, self.columns, strict=True):
             theta[group.theta_rows] = group.kind.fitted(group.sums(counts, column))
         return theta
@@ -184,9 +187,7 @@ class Evidence:
     def inside(self, theta: Array) -> Array:
         """An allowed theta (theta rows, k) near one that need not be."""
         out = theta.copy()
-        if len(self.level_rows):
-            held = np.maximum(theta[self.level_theta], 1e-12)
-            out[self.level_theta] = held / self.level_sums(held)
+        out[self.level_theta] = self._shares(theta[self.level_theta])
         for group, column in zip(self.numbers, self.columns, strict=True):
             out[group.theta_rows] = group.kind.inside(theta[group.theta_rows], column.center, column.spread)
         return out

@@ -83,12 +83,12 @@ class Features:
     the code of a missing cell, -1 where there is none.
     """
 
-    def __init__(self, variables: Sequence[Column], missing: Sequence[bool]):
+    def __init__(self, variables: Sequence[Column]):
         self.variables = variables
         kinds = [KINDS[v.kind] for v in variables]
         self.sizes = _integers(kind.n_soft(v) for kind, v in zip(kinds, variables, strict=True))
         codes = _integers(kind.n_codes(v) for kind, v in zip(kinds, variables, strict=True))
-        gaps = np.array(missing, dtype=bool)
+        gaps = np.array([v.missing for v in variables], dtype=bool)
         self.offsets = _offsets(self.sizes)
         self.cell_offsets = _offsets(codes + gaps)
         self.absent = np.where(gaps, codes, -1)

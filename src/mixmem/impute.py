@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,19 +17,28 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def filled_frame(frame: pd.DataFrame, table: Encoded, theta: Array, memberships: Array) -> pd.DataFrame:
-    """A data frame as it was, types and further columns too, with its missing cells filled; ``table`` is of it."""
-    out, schema = frame.copy(), table.schema
-    places = {str(name): at for at, name in enumerate(frame.columns)}
+def fillings(table: Encoded, theta: Array, memberships: Array) -> Iterator[tuple[int, Positions, list[Any]]]:
+    """Of every variable with missing cells: its position, their rows, and values for them.
+
+    theta (rows, k), memberships (n, k).
+    """
+    schema = table.schema
     for j, variable in enumerate(schema.variables):
         gaps = np.flatnonzero(table.codes[:, j] == schema.features.absent[j])
         if len(gaps):
             own = memberships[gaps] @ theta[schema.offsets[j] : schema.offsets[j + 1]].T
-            at = places[variable.name]
-            column = out.iloc[:, at].copy()
-            values = list(_most_likely(variable, own))
-            column.iloc[gaps] = values if column.dtype != float else np.array(values, dtype=float)
-            out.isetitem(at, column)
+            yield j, gaps, list(_most_likely(variable, own))
+
+
+def filled_frame(frame: pd.DataFrame, table: Encoded, theta: Array, memberships: Array) -> pd.DataFrame:
+    """A data frame as it was, types and further columns too, with its missing cells filled; ``table`` is of it."""
+    out = frame.copy()
+    places = {str(name): at for at, name in enumerate(frame.columns)}
+    for j, gaps, values in fillings(table, theta, memberships):
+        at = places[table.schema.names[j]]
+        column = out.iloc[:, at].copy()
+        column.iloc[gaps] = values if column.dtype != float else np.array(values, dtype=float)
+        out.isetitem(at, column)
     return out
 
 
@@ -37,19 +47,18 @@ def imputed(table: Encoded, theta: Array, memberships: Array, source: Table | No
 
     Codes hold at most a thousand numbers of a column apart; those of ``source``, if it is given, are as they were.
     """
-    schema = table.schema
-    frame = decode(table.codes, schema)
+    frame = decode(table.codes, table.schema)
     frame.index = table.row_ids
-    for j, variable in enumerate(schema.variables):
-        if source is not None and variable.is_number:
-            exact = numbers_of(source, variable, j)
-            frame[variable.name] = exact if variable.missing else _typed(exact, variable)
-        gaps = np.flatnonzero(table.codes[:, j] == schema.features.absent[j])
-        if len(gaps):
-            own = memberships[gaps] @ theta[schema.offsets[j] : schema.offsets[j + 1]].T
-            column = frame.iloc[:, j].to_numpy(copy=True)
-            column[gaps] = _most_likely(variable, own)
-            frame[variable.name] = _typed(column, variable)
+    if source is not None:
+        for j, variable in enumerate(table.schema.variables):
+            if variable.is_number:
+                exact = numbers_of(source, variable, j)
+                frame[variable.name] = exact if variable.missing else _typed(exact, variable)
+    for j, gaps, values in fillings(table, theta, memberships):
+        variable = table.schema.variables[j]
+        column = frame.iloc[:, j].to_numpy(copy=True)
+        column[gaps] = values
+        frame[variable.name] = _typed(column, variable)
     return frame
 
 

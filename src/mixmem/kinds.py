@@ -9,7 +9,6 @@ shares of the soft levels, and they move with the units of a column: multiplied 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,6 +44,8 @@ class Column(Protocol):
     def knots(self) -> tuple[float, ...]: ...
     @property
     def values(self) -> Array: ...
+    @property
+    def missing(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -90,10 +91,6 @@ class Kind:
         if len(set(column.levels)) != len(column.levels):
             twice = next(level for level in column.levels if column.levels.count(level) > 1)
             raise InputError(f"variable {column.name!r} lists level {twice!r} twice; name each level once")
-
-    def labels(self, column: Column) -> Sequence[str]:
-        """The level of every row of theta."""
-        return column.levels
 
     def n_codes(self, column: Column) -> int:
         """Codes that a cell can have, missing not counted."""
@@ -159,9 +156,6 @@ class Number(Kind):
     def check(self, column: Column) -> None:
         if column.levels:
             raise InputError(f"variable {column.name!r} is a number and has no levels; got {len(column.levels)}")
-
-    def labels(self, column: Column) -> Sequence[str]:
-        return ("",) * len(self.statistics)
 
     def n_codes(self, column: Column) -> int:
         return len(column.values)

@@ -18,7 +18,7 @@ from mixmem.encoding import Encoded, check_weights, encode, encode_as
 from mixmem.errors import InputError
 from mixmem.estimate import Estimate, Settings, estimate, sweep_tolerance
 from mixmem.goodness import Goodness, goodness_of_fit
-from mixmem.impute import filled_frame, imputed
+from mixmem.impute import filled_frame, fillings, imputed
 from mixmem.kernels import threads
 from mixmem.likeliest import are_genotypes, cross_validation, genotype_start
 from mixmem.memberships import RowFit, fit_rows
@@ -106,11 +106,9 @@ class Learner:
                 )
             method, reason = choose_method(self.refine, table, settings.n_components)
             if method == "em" and are_genotypes(table.schema) and settings.n_components > 1:
-                plan, chosen, found = self._start_from_genotypes(table, settings, seed, progress)
-                theta = found.theta
+                plan, chosen, found, theta = self._start_from_genotypes(table, settings, seed, progress)
             else:
-                plan, chosen, found = self._estimate(table, settings, seed, progress)
-                theta = theta_of(table.schema, found.theta, first_moments(table.codes, table.schema, table.weights))
+                plan, chosen, found, theta = self._estimate(table, settings, seed, progress)
             total = float(len(table.codes) if table.weights is None else table.weights.sum())
             free_alpha0 = self.alpha0 == "auto" and settings.n_components > 1
             refined = refine(
@@ -156,8 +154,8 @@ class Learner:
 
     def _estimate(
         self, table: Encoded, settings: Settings, seed: np.random.SeedSequence, progress: Progress
-    ) -> tuple[Plan, Alpha0 | None, Estimate]:
-        """The moment estimate, at the alpha0 that makes rows likeliest if none was given."""
+    ) -> tuple[Plan, Alpha0 | None, Estimate, Array]:
+        """The moment estimate and its theta (rows, k), at the alpha0 that makes rows likeliest if none was given."""
         codes, schema, weights = table.codes, table.schema, table.weights
         with progress.stage("moments"):
             first = first_moments(codes, schema, weights)
@@ -172,17 +170,17 @@ class Learner:
         # with one component alpha0 has no meaning
         alpha0 = chosen.value if chosen is not None else 1.0 if self.alpha0 == "auto" else float(self.alpha0)
         found = estimate(codes, plan, first, block, alpha0, settings, seed=seed, progress=progress, weights=weights)
-        return plan, chosen, found
+        return plan, chosen, found, theta_of(schema, found.theta, first)
 
     def _start_from_genotypes(
         self, table: Encoded, settings: Settings, seed: np.random.SeedSequence, progress: Progress
-    ) -> tuple[Plan, None, Estimate]:
+    ) -> tuple[Plan, None, Estimate, Array]:
         """Where the likelihood of genotypes is climbed from; it needs no moments."""
         none = np.empty(0, dtype=np.int64)
         with progress.stage("start"):
             alpha0 = 1.0 if self.alpha0 == "auto" else float(self.alpha0)
             found = genotype_start(table, settings.n_components, alpha0, seed)
-        return Plan(table.schema, (none, none, none), ()), None, found
+        return Plan(table.schema, (none, none, none), ()), None, found, found.theta
 
     def transform(self, X: Any) -> Array:
         """Memberships (n, k) of rows, which sum to one: the mode of the posterior in softmax coordinates."""
@@ -229,6 +227,11 @@ class Learner:
             return filled_frame(X, table, self._theta, memberships)
         return imputed(table, self._theta, memberships, source)
 
+    def fillings(self, X: Any) -> list[tuple[int, NDArray[np.int64], list[Any]]]:
+        """Of every variable with missing cells: its position, their rows, and the values that :meth:`impute` gives."""
+        table = self._encoded(X)
+        return list(fillings(table, self._theta, self.fit_rows(table).memberships))
+
     def sample(self, n_samples: int = 1, *, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
         """Draw new rows from the fitted model, with the columns and levels of the table it was fitted to."""
         self._check_fitted()
@@ -251,10 +254,10 @@ class Learner:
     def intervals(self, level: float = 0.95, X: Any = None) -> pd.DataFrame:
         """Estimates, standard errors and intervals of theta, alpha and the contamination, as one table.
 
-        Columns: parameter, variable, level, component, estimate, standard_error, lower, upper. After sampling they are
-        those of the posterior. Otherwise rows are left out in twenty groups and the moment estimate is made again from
-        there by a few sweeps, when this is first called (alpha0 is taken as known); a model read from a file needs the
-        table ``X`` for it.
+        Columns: parameter, variable, level, statistic, component, estimate, standard_error, lower, upper. After
+        sampling they are those of the posterior. Otherwise rows are left out in twenty groups and the moment estimate
+        is made again from there by a few sweeps, when this is first called (alpha0 is taken as known); a model read
+        from a file needs the table ``X`` for it.
 
         >>> from mixmem import GDLM, simulate_gdlm
         >>> model = GDLM(2, alpha0=0.2, random_state=0).fit(simulate_gdlm(300, 9, 2, random_state=0).frame)
@@ -277,6 +280,11 @@ class Learner:
             raise InputError(
                 f"standard errors need the table the model was fitted to, of {self.report_['rows']} rows; "
                 f"this one has {len(table.codes)}"
+            )
+        if table.schema.n_variables < 3:
+            raise InputError(
+                "two variables have no third moments, and so no standard errors without sampling; expected "
+                "refine='gibbs'"
             )
         if self.report_["refine"]["method"] == "em":
             raise InputError("there are no standard errors after refine='em'; expected None or 'gibbs'")

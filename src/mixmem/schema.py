@@ -134,7 +134,7 @@ class Schema:
     @cached_property
     def features(self) -> Features:
         """Cells and soft levels, the rows of the moments' theta."""
-        return Features(self.variables, [variable.missing for variable in self.variables])
+        return Features(self.variables)
 
     @property
     def complete(self) -> Schema:

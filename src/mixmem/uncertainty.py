@@ -81,13 +81,11 @@ class Uncertainty:
         import pandas as pd
 
         if self.alpha_draws is None or self.delta_draws is None:
-            low, high = symmetric_interval(theta, self.theta, self.degrees, level, least=-np.inf, most=np.inf)
-            low, high = _inside(schema, low, high)
-            bounds = low, high
-            low, high = symmetric_interval(alpha, self.alpha, self.degrees, level, most=np.inf)
-            rest = [("alpha", h + 1, alpha[h], self.alpha[h], low[h], high[h]) for h in range(len(alpha))]
+            bounds = _inside(schema, *symmetric_interval(theta, self.theta, self.degrees, level))
+            low, high = symmetric_interval(alpha, self.alpha, self.degrees, level)
+            rest = [("alpha", h + 1, alpha[h], self.alpha[h], max(low[h], 0.0), high[h]) for h in range(len(alpha))]
         else:
-            low, high = symmetric_interval(theta, self.theta, np.inf, level, least=-np.inf, most=np.inf)
+            low, high = symmetric_interval(theta, self.theta, np.inf, level)
             levels = probabilities(schema)
             low[levels], high[levels] = beta_interval(theta[levels], self.theta[levels] ** 2, level)
             bounds = _inside(schema, low, high)
@@ -188,14 +186,12 @@ def _seen(error: Array, theta: Array, levels: NDArray[np.bool_]) -> Array:
     return out
 
 
-def symmetric_interval(
-    estimate: Array, error: Array, degrees: float, level: float, least: float = 0.0, most: float = 1.0
-) -> tuple[Array, Array]:
-    """Estimate less and plus Student's quantile times its error, from ``least`` to ``most``."""
+def symmetric_interval(estimate: Array, error: Array, degrees: float, level: float) -> tuple[Array, Array]:
+    """Estimate less and plus Student's quantile times its error."""
     from scipy.special import stdtrit
 
     reach = stdtrit(degrees, 0.5 + 0.5 * level) * error
-    return np.clip(estimate - reach, least, most), np.clip(estimate + reach, least, most)
+    return estimate - reach, estimate + reach
 
 
 def _inside(schema: Schema, low: Array, high: Array) -> tuple[Array, Array]:

@@ -78,12 +78,12 @@ def _run(arguments: list[str]) -> int:
 
     from mixmem.cli.commands import app
 
-    warnings.filterwarnings("ignore", message="the fit did not converge")  # the result says so itself
-    warnings.showwarning = lambda message, *_: typer.echo(f"mixmem: warning: {message}", err=True)
     # The command is called without typer's own main, which would turn interruptions and exits into its own.
     command = typer.main.get_command(app)
     try:
-        with command.make_context("mixmem", arguments) as context:
+        with warnings.catch_warnings(), command.make_context("mixmem", arguments) as context:
+            warnings.filterwarnings("ignore", message="the fit did not converge")  # the result says so itself
+            warnings.showwarning = lambda message, *_: typer.echo(f"mixmem: warning: {message}", err=True)
             command.invoke(context)
         sys.stdout.flush()
     except typer.Exit as end:

@@ -28,7 +28,7 @@ from mixmem.page import render_page
 from mixmem.parameters import check_parameters
 from mixmem.plan import spread_rows
 from mixmem.progress import current
-from mixmem.read import Coded, read_table, usable
+from mixmem.read import plain_values, read_table
 from mixmem.schema import Schema
 from mixmem.select import LONG_ROW
 from mixmem.store import write_atomically
@@ -197,30 +197,28 @@ def filled_table(
         table = Described(row_id, missing=missing).encode_as(whole, fitted.schema_, fitted.missing)
     _say_what_was_found(table, quiet)
     announce_compilation(quiet)
-    filled = fitted.impute(table)
     if whole.loci is not None:
+        filled = fitted.impute(table)
         ids = pl.Series("sample", table.row_ids.tolist(), strict=False)
         return pl.DataFrame([ids, *(pl.Series(name, filled[name].to_numpy()) for name in filled.columns)])
     positions = {name: j for j, name in enumerate(whole.names if whole.positional else table.schema.names)}
-    absent = table.schema.features.absent
+    found = {j: (gaps, values) for j, gaps, values in fitted.fillings(table)}
     columns = []
     for at, name in enumerate(whole.names):
-        column = whole.columns[:, at] if isinstance(whole.columns, np.ndarray) else usable(whole.columns[at])
-        if isinstance(column, Coded):  # code -1 finds the last
-            column = np.array([*column.values, None], dtype=object)[column.codes]
-        if name in positions and absent[j := positions[name]] >= 0:
-            column = _filled(column, table.codes[:, j] == absent[j], filled.iloc[:, j].tolist())
+        column = plain_values(whole.column(at))
+        if positions.get(name) in found:
+            column = _filled(column, *found[positions[name]])
         columns.append(pl.Series(name, column.tolist(), strict=False))
     return pl.DataFrame(columns)
 
 
 def _filled(column: np.ndarray, gaps: np.ndarray, values: list[Any]) -> np.ndarray:
-    """A column with its gaps filled, as texts where the others are: of a file without types."""
+    """A column with its gaps (rows) filled, as texts where the others are: of a file without types."""
     found = column.astype(object)
-    texts = any(isinstance(value, str) for value in found[~gaps])
-    for row in np.flatnonzero(gaps):
-        value = float(f"{values[row]:.6g}") if isinstance(values[row], float) else values[row]
-        found[row] = str(value) if texts else value
+    texts = any(isinstance(value, str) for value in np.delete(found, gaps))
+    for row, value in zip(gaps, values, strict=True):
+        short = float(f"{value:.6g}") if isinstance(value, float) else value
+        found[row] = str(short) if texts else short
     # Whole numbers were read as floats for the sake of the gaps.
     whole = column.dtype.kind == "f" and all(float(value).is_integer() and abs(value) < 2**53 for value in found)
     return found.astype(np.int64) if whole else found

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from mixmem.assemble import column_moments
 from mixmem.encoding import IGNORED, Encoded, encode
 from mixmem.errors import InputError
+from mixmem.moments import first_moments
 from mixmem.read import Table, read_table
 from mixmem.schema import Schema, suggestion
 
@@ -96,10 +98,8 @@ def missing_cells(table: Encoded) -> np.ndarray:
 
 def number_means(table: Encoded) -> dict[str, float]:
     """Means of the counts and continuous numbers by name, rows by their weights."""
-    found = {}
-    for j, variable in enumerate(table.schema.variables):
-        if variable.is_number:
-            present = table.codes[:, j] != table.schema.features.absent[j]
-            weights = None if table.weights is None else table.weights[present]
-            found[variable.name] = float(np.average(variable.values[table.codes[present, j]], weights=weights))
-    return found
+    numbers = [j for j, variable in enumerate(table.schema.variables) if variable.is_number]
+    if not numbers:
+        return {}
+    first = first_moments(table.codes, table.schema, table.weights)
+    return {table.schema.names[j]: column_moments(first, j)[0] for j in numbers}

@@ -82,13 +82,9 @@ def stack(tables: Sequence[Table]) -> Table:
         columns = np.concatenate([table.columns for table in tables])
     else:
         columns = tuple(
-            _stack_column([_column(table, j) for table in tables], name) for j, name in enumerate(first.names)
+            _stack_column([usable(table.column(j)) for table in tables], name) for j, name in enumerate(first.names)
         )
     return Table(first.names, columns, n_rows, row_ids, first.positional, first.loci)
-
-
-def _column(table: Table, j: int) -> np.ndarray | Coded:
-    return table.columns[:, j] if isinstance(table.columns, np.ndarray) else usable(table.columns[j])
 
 
 def _stack_column(parts: Sequence[np.ndarray | Coded], name: str) -> np.ndarray | Coded:

@@ -96,6 +96,10 @@ class Table:
     def n_columns(self) -> int:
         return len(self.names)
 
+    def column(self, position: int) -> Column:
+        """One column."""
+        return self.columns[:, position] if isinstance(self.columns, np.ndarray) else self.columns[position]
+
     def take(self, positions: list[int]) -> Table:
         """The table with these columns, in this order."""
         names = tuple(self.names[j] for j in positions)
@@ -131,10 +135,7 @@ class Table:
         if name not in self.names:
             raise InputError(f"there is no column {name!r} to take row ids from{suggestion(name, self.names)}")
         position = self.names.index(name)
-        if isinstance(self.columns, np.ndarray):
-            row_ids = self.columns[:, position]
-        else:
-            row_ids = _plain_values(self.columns[position])
+        row_ids = plain_values(self.column(position))
         rest = self.take([j for j in range(self.n_columns) if j != position])
         return replace(rest, row_ids=row_ids)
 
@@ -308,7 +309,8 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
-def _plain_values(column: Column) -> np.ndarray:
+def plain_values(column: Column) -> np.ndarray:
+    """The cells of a column (n,), None where a text is missing."""
     column = usable(column)
     if isinstance(column, np.ndarray):
         return column

@@ -116,6 +116,15 @@ def test_files_of_a_fit(fitted, table):
     np.testing.assert_allclose(memberships.select(COMPONENTS).to_numpy(), model.transform(table.frame), rtol=1e-7)
 
 
+def test_files_need_no_extra(fitted, tmp_path):
+    """A plain install has no pyarrow, which polars asks for when it takes a pandas frame."""
+    blocked = "import sys; sys.modules['pyarrow'] = None; from mixmem.cli import main; sys.exit(main(sys.argv[1:]))"
+    arguments = ["fit", str(fitted / "data.csv"), "-k", "2", "--id", "who", "--alpha0", "0.2", "--quiet"]
+    ended = subprocess.run([sys.executable, "-c", blocked, *arguments, "--out", str(tmp_path / "fit")], check=False)
+    assert ended.returncode == 0
+    assert (tmp_path / "fit" / "intervals.csv").read_bytes() == (fitted / "fit" / "intervals.csv").read_bytes()
+
+
 def test_fit_json_tells_everything(fitted):
     document = json.loads((fitted / "fit" / "fit.json").read_text())
     assert document["mixmem"] == mixmem.__version__

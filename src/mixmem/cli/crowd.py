@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 
 from mixmem import __version__
 from mixmem.cli.fitting import announce_compilation
-from mixmem.cli.output import MEMBERSHIP_DIGITS, write_table
+from mixmem.cli.output import MEMBERSHIP_DIGITS, as_polars, write_table
 from mixmem.crowd import DawidSkene, MajorityVote, calibration_error, error_rate, read_labels, read_truth
 from mixmem.crowd.labels import Labels, known_classes
 from mixmem.crowd.page import random_workers, render_crowd_page
@@ -74,8 +73,10 @@ def run_crowd(
 def write_crowd(folder: Path, run: CrowdRun) -> None:
     """labels.csv, workers.csv, summary.json and report.html."""
     shares = run.model.probas_.set_axis([f"p({name})" for name in run.model.classes_], axis=1)
-    write_table(folder / "labels.csv", _polars(pd.concat([run.tasks, shares], axis=1)))
-    write_table(folder / "workers.csv", _polars(run.workers))
+    write_table(
+        folder / "labels.csv", as_polars(pd.concat([run.tasks, shares], axis=1).reset_index(), MEMBERSHIP_DIGITS)
+    )
+    write_table(folder / "workers.csv", as_polars(run.workers.reset_index(), MEMBERSHIP_DIGITS))
     text = json.dumps(run.document, indent=1, allow_nan=False, default=_plain)
     (folder / "summary.json").write_text(text + "\n", encoding="utf-8")
     page = render_crowd_page(run.document, run.model, run.tasks, run.workers)
@@ -145,17 +146,6 @@ def crowd_text(run: CrowdRun, out: Path) -> str:
     if d["random_workers"]:
         lines.append(f"{d['random_workers']:,} workers label at random ({d['random_label_share']:.1%} of the labels)")
     return "\n".join([*lines, f"in {out}: report.html (open this), labels.csv, workers.csv, summary.json"])
-
-
-def _polars(frame: pd.DataFrame) -> pl.DataFrame:
-    """A pandas frame with its index as the first column; numbers cut to the digits that say something."""
-    whole = frame.reset_index()
-    columns = []
-    for name in whole.columns:
-        values = whole[name].to_numpy()
-        series = pl.Series(str(name), values.tolist() if values.dtype == object else values, strict=False)
-        columns.append(series.round_sig_figs(MEMBERSHIP_DIGITS) if series.dtype == pl.Float64 else series)
-    return pl.DataFrame(columns)
 
 
 def _path(path: Path | None) -> str | None:

@@ -18,7 +18,7 @@ import polars as pl
 import typer
 
 from mixmem import __version__
-from mixmem.cli.output import component_names, membership_frame, write_alpha, write_table, write_theta
+from mixmem.cli.output import as_polars, component_names, membership_frame, write_alpha, write_table, write_theta
 from mixmem.cli.reading import Described, missing_cells, number_means
 from mixmem.encoding import Encoded
 from mixmem.errors import InputError
@@ -150,9 +150,7 @@ def write_fit(folder: Path, run: FitRun) -> None:
         write_alpha(folder / "alpha.csv", run.model.alpha_)
         write_table(folder / "memberships.csv", membership_frame(run.rows.memberships, run.table.row_ids, run.row_name))
         if run.model._errors is not None:
-            intervals = run.model.intervals()
-            texts = {name: intervals[name].astype("string") for name in ("variable", "level")}
-            write_table(folder / "intervals.csv", pl.from_pandas(intervals.assign(**texts)))
+            write_table(folder / "intervals.csv", as_polars(run.model.intervals()))
         run.model.save(folder / "model.mixmem")
     run.document["seconds"]["writing"] = progress.seconds["writing"]
     text = json.dumps(run.document, indent=1, allow_nan=False)

@@ -15,10 +15,13 @@ import typer
 
 from mixmem.errors import InputError
 from mixmem.page import plain_number, spread_of_variables
+from mixmem.read import is_missing
 from mixmem.schema import Schema
 from mixmem.store import write_atomically
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from mixmem.cli.demonstration import DemoRun
     from mixmem.cli.fitting import FitRun
     from mixmem.simulate import Simulation
@@ -44,6 +47,18 @@ def membership_frame(memberships: np.ndarray, row_ids: np.ndarray, row_name: str
     if row_name in {column.name for column in columns}:
         raise InputError(f"the row ids' column cannot be called {row_name!r}, as a component is; rename it")
     return pl.DataFrame([ids, *columns])
+
+
+def as_polars(frame: pd.DataFrame, digits: int | None = None) -> pl.DataFrame:
+    """A pandas frame without its index, by way of lists: polars' own way needs pyarrow. Floats cut to the digits."""
+    columns = []
+    for name in frame.columns:
+        column = frame[name]
+        values = column.to_numpy() if isinstance(column.dtype, np.dtype) else column.to_numpy(dtype=object)
+        held = [None if is_missing(value) else value for value in values.tolist()] if values.dtype == object else values
+        series = pl.Series(str(name), held, strict=False)
+        columns.append(series if digits is None or series.dtype != pl.Float64 else series.round_sig_figs(digits))
+    return pl.DataFrame(columns)
 
 
 def write_theta(path: Path, schema: Schema, theta: np.ndarray) -> None:

@@ -294,7 +294,7 @@ def code_values(values: list[Any], name: str, *, untyped: bool = False) -> Coded
         if len(types) == 1 and types <= {str, int, bool}:
             codes[:] = [-1 if v is None else found.setdefault(v, len(found)) for v in values]
             return Coded(tuple(found), codes, untyped=untyped)
-        codes[:] = [-1 if _is_missing(v) else found.setdefault((type(v), v), len(found)) for v in values]
+        codes[:] = [-1 if is_missing(v) else found.setdefault((type(v), v), len(found)) for v in values]
     except TypeError as error:
         odd = next(v for v in values if getattr(type(v), "__hash__", None) is None)
         raise InputError(
@@ -303,7 +303,8 @@ def code_values(values: list[Any], name: str, *, untyped: bool = False) -> Coded
     return Coded(tuple(value for _, value in found), codes, untyped=untyped)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for nothing: None, NaN, pandas' NA and NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))

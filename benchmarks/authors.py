@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from mixmem import GDLM, Schema, Variable, align_components, rmse
-from mixmem.simulate import draw_codes
+from mixmem.results.simulate import draw_codes
 
 DATA = Path(os.environ.get("MIXMEM_DATA", Path(__file__).parents[2] / "shared" / "data")) / "gdlm_demo"
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mixmem import GDLM, Encoded, Simulation, align_components, simulate_gdlm
-from mixmem.simulate import draw_codes
+from mixmem.results.simulate import draw_codes
 
 
 def covered(table: pd.DataFrame, truth: np.ndarray) -> float:

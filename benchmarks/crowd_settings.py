@@ -12,11 +12,11 @@ from unittest.mock import patch
 import numpy as np
 
 from mixmem.crowd import Labels, minimax, read_labels
-from mixmem.crowd.choose import held_out_likelihood
-from mixmem.crowd.fits import Settings
-from mixmem.crowd.workers import Communities
 from mixmem.experiments.crowd import SETS, read_set
 from mixmem.kernels import threads
+from mixmem.models.crowd.choose import held_out_likelihood
+from mixmem.models.crowd.fits import Settings
+from mixmem.models.crowd.workers import Communities
 
 DATA = Path(os.environ.get("MIXMEM_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SPLITS, QUICK_SPLITS = 5, 1

@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks import authors
 from benchmarks.measure import cost_of, cost_of_command, in_process
 from mixmem import GDLM, Encoded, Schema, Variable, align_components
-from mixmem.read import read_table
+from mixmem.data.read import read_table
 
 HAPMAP = authors.DATA.parent / "popgen_hapmap3_admixture"
 AIMS_VCF = authors.DATA.parent / "popgen_aims_vcf" / "ET_trainingdata.vcf.gz"

@@ -13,10 +13,10 @@ import numpy as np
 
 from mixmem import GDLM, Simulation, rmse
 from mixmem.experiments.cells import CELLS, QUICK, Cell, draw, published
-from mixmem.gibbs import Unknowns, sample_posterior
 from mixmem.kernels import threads
-from mixmem.noise import noisy_theta
+from mixmem.likelihood.contamination import noisy_theta
 from mixmem.progress import Progress
+from mixmem.refinement.gibbs import Unknowns, sample_posterior
 
 TABLES = 5
 

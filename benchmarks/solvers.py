@@ -13,7 +13,7 @@ import numpy as np
 
 from mixmem import factorize, simulate_gdlm, third_moments
 from mixmem.kernels import threads
-from mixmem.solvers import random_start
+from mixmem.moments.solvers import random_start
 
 
 def block(n: int, k: int, seed: int) -> np.ndarray:

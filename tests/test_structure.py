@@ -18,15 +18,14 @@ MODULES = sorted(
     if path.name != "__main__.py"
 )
 
-# The way of the data: a module may import those before it in this list, its own package, and the free ones.
-ORDER = [
-    "kinds", "features", "schema", "levels", "measures", "read", "columns", "encoding", "moments", "plan", "solvers",
-    "scores", "match", "align", "assemble", "blocks", "sweep", "estimate", "goodness", "evidence", "noise",
-    "memberships", "select", "gibbs", "em", "leading", "likeliest", "refine", "uncertainty", "impute",
-    "simulate", "parameters", "report", "store", "learner", "model", "page", "plots", "choice", "crowd",
-    "config", "demo", "experiments", "cli",
+# The way of the data: a folder imports only those before it in this list, itself, and the free modules.
+FOLDERS = [
+    "kernels", "engine", "data", "moments", "likelihood", "refinement", "selection", "results", "storage", "models",
+    "output", "experiments", "cli",
 ]  # fmt: skip
-FREE = {"errors", "kernels", "progress"}
+FREE = {"errors", "parameters", "plots", "progress", "seeds", "typing"}
+FACADES = {"__init__", "__main__", "crowd"}
+"""Public names only; nothing inside imports them."""
 
 
 def imports_of(path: Path) -> set[str]:
@@ -43,15 +42,22 @@ def imports_of(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_stage_imports_only_earlier_stages(path):
-    stage = path.relative_to(ROOT).parts[0].removesuffix(".py")
-    imported = imports_of(path) - FREE - {stage, "__version__"}
-    if stage in FREE:
+def test_a_folder_imports_only_those_before_it(path):
+    folder = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    imported = imports_of(path) - FREE - {folder, "__version__"}
+    if folder in FREE:
         assert not imported
-    elif stage in ORDER:
-        assert all(name in ORDER and ORDER.index(name) < ORDER.index(stage) for name in imported), imported
+    elif folder in FOLDERS:
+        assert imported <= set(FOLDERS[: FOLDERS.index(folder)])
     else:
-        assert stage in ("__init__", "__main__")
+        assert folder in FACADES
+
+
+def test_every_folder_has_its_place_and_its_tests():
+    """Tests stand in the folders of what they test."""
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == set(FOLDERS)
+    assert {path.name for path in Path(__file__).parent.iterdir() if (path / "__init__.py").exists()} <= folders
 
 
 @pytest.mark.parametrize("name", MODULES)

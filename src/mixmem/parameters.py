@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from mixmem.errors import InputError
-from mixmem.match import METHODS
-from mixmem.refine import METHODS as REFINE
-from mixmem.solvers import SOLVERS
+from mixmem.typing import MatchingName, RefineName, SolverName
+
+SOLVERS, METHODS, REFINE = get_args(SolverName), get_args(MatchingName), (None, *get_args(RefineName))
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,3 @@ def check_values(values: Mapping[str, Any], allowed: Mapping[str, Allowed]) -> N
     for name, value in values.items():
         if not allowed[name].test(value):
             raise InputError(f"{name} must be {allowed[name].words}; got {value!r}")
-
-
-def seed_sequence(random_state: int | np.random.Generator | np.random.RandomState | None) -> np.random.SeedSequence:
-    """One seed at the door; everything random is spawned from it."""
-    if isinstance(random_state, np.random.Generator):
-        return np.random.SeedSequence(int(random_state.integers(2**63)))
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.SeedSequence(int(random_state.randint(2**31 - 1)))
-    return np.random.SeedSequence(random_state)

@@ -8,16 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixmem.page import colour
-
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
-
-    from mixmem.goodness import Goodness
 
 BARS, PIXELS = 400, 400
 """Rows drawn as bars, which are then wide enough to be seen, and the resolution of their heights."""
 INK, SOFT = "#1c2126", "#6b7580"
+
+# Okabe and Ito's colours, then Tol's muted ones: both hold for the common kinds of colour blindness.
+COLOURS = (
+    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999",
+    "#882255", "#44AA99", "#DDCC77", "#AA4499", "#117733", "#6699CC",
+)  # fmt: skip
+
+
+def colour(component: int) -> str:
+    """Return the colour of a component, counted from 0."""
+    return COLOURS[component % len(COLOURS)]
 
 
 def comparison(
@@ -291,19 +299,18 @@ def negatives_figure(rows: Sequence[Mapping[str, Any]], stated: tuple[float, flo
 # --- Goodness of fit
 
 
-def goodness_figure(found: Goodness, names: int = 6) -> Figure:
+def goodness_figure(pairs: pd.DataFrame, misfit: float, n_beyond_chance: int, names: int = 6) -> Figure:
     """Observed against fitted shares of the two levels that fit worst in each pair of variables; the worst are named.
 
     A line marks where the two are equal; the farther above it, the more often two answers go together than the
     components explain.
     """
-    pairs = found.pairs
     figure = _blank(7.5, 8.0)
     axes = figure.add_subplot()
     edge = 1.06 * max(float(pairs[["observed", "fitted"]].to_numpy().max()), 0.01)
     axes.plot([0, edge], [0, edge], color=SOFT, linewidth=1, zorder=1)
     axes.scatter(pairs.fitted, pairs.observed, s=22, color=colour(0), alpha=0.45, linewidth=0, zorder=2)
-    for place, row in enumerate(pairs.head(min(names, found.n_beyond_chance)).itertuples(), start=1):
+    for place, row in enumerate(pairs.head(min(names, n_beyond_chance)).itertuples(), start=1):
         label = f"{place}   {row.variable} = {row.level} with {row.partner} = {row.partner_level}: "
         label += f"{row.observed:.1%} of the rows, fitted {row.fitted:.1%}"
         axes.scatter(row.fitted, row.observed, s=40, color=colour(1), linewidth=0, zorder=3, label=label)
@@ -312,7 +319,7 @@ def goodness_figure(found: Goodness, names: int = 6) -> Figure:
             str(place), (row.fitted, row.observed), xytext=(away, 0), textcoords="offset points",
             ha="center", va="center", fontsize=10, color=INK, zorder=4,
         )  # fmt: skip
-    title = f"Answers given together: misfit {found.misfit:.2f} (up to about 1 is chance)"
+    title = f"Answers given together: misfit {misfit:.2f} (up to about 1 is chance)"
     axes.set_title(title, loc="left", color=INK, fontsize=12)
     axes.set_xlabel("fitted share of the rows", color=INK)
     axes.set_ylabel("observed share of the rows", color=INK)
@@ -322,7 +329,7 @@ def goodness_figure(found: Goodness, names: int = 6) -> Figure:
         axis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.set_aspect("equal")
     _plain(axes)
-    if found.n_beyond_chance:
+    if n_beyond_chance:
         figure.legend(loc="outside lower left", frameon=False, fontsize=10, handlelength=1.0)
     return figure
 

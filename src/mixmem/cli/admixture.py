@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from mixmem.cli.fitting import FIT_FILES, FitRun
-from mixmem.cli.output import refuse_overwriting
+from mixmem.cli.fit import FIT_FILES, FitRun
+from mixmem.data.schema import Schema, listing
 from mixmem.errors import InputError
-from mixmem.likeliest import are_genotypes
-from mixmem.schema import Schema, listing
-from mixmem.store import staged_folder, write_atomically
+from mixmem.output.tables import refuse_overwriting
+from mixmem.refinement.admixture import are_genotypes
+from mixmem.storage.atomic import staged_folder, write_atomically
 
 DECIMALS = 6
 

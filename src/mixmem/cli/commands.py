@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mixmem.cli import options, reproducing
+from mixmem.cli import options
+from mixmem.cli import reproduce as reproducing
 
 app = typer.Typer(
     add_completion=False,
@@ -48,8 +49,8 @@ def demo(
     verbose: options.Verbose = False,
 ) -> None:
     """Simulate a survey, fit it, compare with the truth, write a report: the first thing to run."""
-    from mixmem.cli.demonstration import run_demo
-    from mixmem.cli.output import demo_text
+    from mixmem.cli.console import demo_text
+    from mixmem.cli.demo import run_demo
 
     with options.shown(quiet, verbose):
         result = run_demo(out, seed=seed, jobs=jobs, quiet=quiet)
@@ -85,9 +86,9 @@ def fit(
 ) -> None:
     """Find the components of a table and every row's memberships."""
     from mixmem.cli.admixture import fit_places, refuse_for, write_admixture
-    from mixmem.cli.describe import table_warnings
-    from mixmem.cli.fitting import run_fit, write_fit
-    from mixmem.cli.output import fit_text
+    from mixmem.cli.console import fit_text
+    from mixmem.cli.fit import run_fit, write_fit
+    from mixmem.cli.info import table_warnings
 
     settings = {
         "n_components": components,
@@ -133,9 +134,9 @@ def choose_k(
     verbose: options.Verbose = False,
 ) -> None:
     """Recommend the number of components of a table, with reasons."""
-    from mixmem.cli.choosing import choice_text, run_choice, write_choice
+    from mixmem.cli.choose_k import choice_text, run_choice, write_choice
     from mixmem.cli.reading import Described
-    from mixmem.store import staged_folder
+    from mixmem.storage.atomic import staged_folder
 
     described = Described(id_column, options.kinds_of(kind), options.missing_of(missing))
     settings = {
@@ -167,8 +168,8 @@ def memberships(
 
     Cells are missing that were for the model; --missing adds to those.
     """
-    from mixmem.cli.fitting import row_memberships
-    from mixmem.cli.output import refuse_overwriting, table_writer
+    from mixmem.cli.memberships import row_memberships
+    from mixmem.output.tables import refuse_overwriting, table_writer
 
     refuse_overwriting(out, data, model)
     gone = options.missing_of(missing)
@@ -192,8 +193,8 @@ def impute(
     Cells are missing that were for the model; --missing adds to those. Genotypes are written as numbers of
     copies of the second allele.
     """
-    from mixmem.cli.fitting import filled_table
-    from mixmem.cli.output import refuse_overwriting, table_writer
+    from mixmem.cli.impute import filled_table
+    from mixmem.output.tables import refuse_overwriting, table_writer
 
     refuse_overwriting(out, data, model)
     gone = options.missing_of(missing)
@@ -220,7 +221,7 @@ def crowd(
 ) -> None:
     """Find the true labels of tasks that a crowd has labelled, and what every worker is worth."""
     from mixmem.cli.crowd import crowd_text, run_crowd, write_crowd
-    from mixmem.store import staged_folder
+    from mixmem.storage.atomic import staged_folder
 
     settings = {
         "model": model,
@@ -255,8 +256,8 @@ def simulate(
     verbose: options.Verbose = False,
 ) -> None:
     """Draw a table from the model, with its truth."""
-    from mixmem.cli.output import draw, write_simulation
-    from mixmem.store import staged_folder
+    from mixmem.cli.simulate import draw, write_simulation
+    from mixmem.storage.atomic import staged_folder
 
     with options.shown(quiet, verbose), staged_folder(out) as folder:
         drawn = draw(
@@ -280,7 +281,7 @@ def info(
     verbose: options.Verbose = False,
 ) -> None:
     """What would be fitted: variables, kinds, levels, missing cells, and what is wrong with them."""
-    from mixmem.cli.describe import describe, refusal
+    from mixmem.cli.info import describe, refusal
     from mixmem.cli.reading import Described
 
     described = Described(id_column, options.kinds_of(kind), options.missing_of(missing))
@@ -293,6 +294,6 @@ def info(
 @app.command()
 def report(folder: options.FitFolder, verbose: options.Verbose = False) -> None:
     """Make report.html again from the other files of a fit."""
-    from mixmem.cli.fitting import rebuild_report
+    from mixmem.cli.report import rebuild_report
 
     typer.echo(str(rebuild_report(folder)))

@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 
 from mixmem import __version__
-from mixmem.cli.fitting import announce_compilation
-from mixmem.cli.output import MEMBERSHIP_DIGITS, as_polars, write_table
-from mixmem.crowd import DawidSkene, MajorityVote, calibration_error, error_rate, read_labels, read_truth
-from mixmem.crowd.labels import Labels, known_classes
-from mixmem.crowd.page import random_workers, render_crowd_page
+from mixmem.cli.compilation import announce_compilation
+from mixmem.models.crowd.labels import Labels, known_classes, read_labels, read_truth
+from mixmem.models.crowd.model import DawidSkene, MajorityVote
+from mixmem.models.crowd.scoring import calibration_error, error_rate
+from mixmem.output.crowd_page import random_workers, render_crowd_page
+from mixmem.output.tables import MEMBERSHIP_DIGITS, as_polars, write_table
 from mixmem.progress import current
 
 

@@ -15,7 +15,7 @@ from mixmem.errors import InputError
 def _from_config(context: typer.Context, file: Path | None) -> Path | None:
     """Let a file give the defaults of the command's options: what stands on the line still wins."""
     if file is not None:
-        from mixmem.config import read_config
+        from mixmem.cli.config_file import read_config
 
         names = {
             option.removeprefix("--"): parameter.name
@@ -219,8 +219,8 @@ def number_or_auto(option: str, text: str, kind: type[int] | type[float]) -> str
 
 def kinds_of(texts: list[str] | None) -> dict[str, str] | None:
     """Kinds by column, from texts such as age=continuous; None if there are none."""
-    from mixmem.encoding import IGNORED
-    from mixmem.kinds import KINDS
+    from mixmem.data.encode import IGNORED
+    from mixmem.data.kinds import KINDS
 
     found: dict[str, str] = {}
     for text in texts or ():

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from mixmem.assemble import column_moments
-from mixmem.encoding import IGNORED, Encoded, encode
+from mixmem.data.encode import IGNORED, Encoded, encode
+from mixmem.data.read import read_table
+from mixmem.data.schema import Schema, suggestion
+from mixmem.data.table import Table
 from mixmem.errors import InputError
-from mixmem.moments import first_moments
-from mixmem.read import Table, read_table
-from mixmem.schema import Schema, suggestion
+from mixmem.moments.sums import first_moments
+from mixmem.moments.theta_from_factors import column_moments
 
 ROWS_AT_ONCE = 1_000
 

@@ -10,8 +10,8 @@ from importlib.resources import files
 import numpy as np
 
 from mixmem.kernels import threads
-from mixmem.moments import third_moments
-from mixmem.simulate import Simulation, simulate_gdlm
+from mixmem.moments.sums import third_moments
+from mixmem.results.simulate import Simulation, simulate_gdlm
 
 VARIABLES, LEVELS, ALPHA = 25, 4, 0.1
 

@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mixmem.crowd import Labels, error_rate, read_labels
-from mixmem.crowd.fits import PUBLISHED_ROUNDS, Settings, fit_from, start_counts
-from mixmem.crowd.rounds import Passes
 from mixmem.errors import InputError
 from mixmem.experiments.pool import results
 from mixmem.kernels import threads
+from mixmem.models.crowd.fits import PUBLISHED_ROUNDS, Settings, fit_from, start_counts
+from mixmem.models.crowd.labels import Labels, read_labels
+from mixmem.models.crowd.rounds import Passes
+from mixmem.models.crowd.scoring import error_rate
 from mixmem.plots import crowd_figure, save
 from mixmem.progress import current
-from mixmem.store import write_atomically
+from mixmem.storage.atomic import write_atomically
 
 SETS = {"Birds": "bluebird", "RTE": "rte", "TREC": "trec", "Dogs": "dog", "Web": "web"}
 QUICK_SETS = ("Birds", "RTE", "Dogs")

@@ -15,17 +15,17 @@ import numpy as np
 import polars as pl
 
 from mixmem import __version__
+from mixmem.data.schema import suggestion
 from mixmem.errors import InputError
 from mixmem.experiments import methods
 from mixmem.experiments.cells import CELLS, QUICK, Cell, draw, negative_share, published
 from mixmem.experiments.ledger import Ledger, Line, Unit, Way
 from mixmem.experiments.pool import results
 from mixmem.kernels import threads
+from mixmem.moments.components import rmse
 from mixmem.plots import error_figure, save
 from mixmem.progress import Progress, current, showing
-from mixmem.schema import suggestion
-from mixmem.scores import rmse
-from mixmem.store import write_atomically
+from mixmem.storage.atomic import write_atomically
 
 TRIES, QUICK_TRIES = 5, 2
 NEAR = 0.25

@@ -16,7 +16,7 @@ from typing import Any
 
 from mixmem.errors import InputError
 from mixmem.experiments.cells import Cell
-from mixmem.store import write_atomically
+from mixmem.storage.atomic import write_atomically
 
 Way = tuple[str, str]
 """A method and its setting."""

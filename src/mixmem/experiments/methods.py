@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixmem.assemble import simplex_rows
-from mixmem.encoding import Encoded
+from mixmem.data.encode import Encoded
+from mixmem.data.schema import Schema
 from mixmem.errors import InputError
-from mixmem.model import GDLM
-from mixmem.moments import Array, correct_second, correct_third, first_moments
-from mixmem.schema import Schema
-from mixmem.simulate import Simulation
-from mixmem.solvers import factorize
+from mixmem.models.gdlm import GDLM
+from mixmem.moments.dirichlet import correct_second, correct_third
+from mixmem.moments.solvers import factorize
+from mixmem.moments.sums import first_moments
+from mixmem.moments.theta_from_factors import simplex_rows
+from mixmem.results.simulate import Simulation
+from mixmem.typing import Array
 
 METHODS = ("ptpqp", "hals", "meld", "tpm", "nojd0", "nojd1", "mixmem")
 BOTH, FAIR = ("published", "fair"), ("fair",)

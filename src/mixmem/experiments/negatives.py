@@ -16,8 +16,8 @@ from mixmem.experiments.pool import results
 from mixmem.kernels import threads
 from mixmem.plots import negatives_figure, save
 from mixmem.progress import current
-from mixmem.simulate import Simulation
-from mixmem.store import write_atomically
+from mixmem.results.simulate import Simulation
+from mixmem.storage.atomic import write_atomically
 
 STATED = (0.2, 0.5)
 """The paper: "typically exhibits between 20 % and 50 % negative entries"."""

@@ -15,12 +15,12 @@ import numpy as np
 import polars as pl
 
 from mixmem.experiments.pool import cores
-from mixmem.model import GDLM
+from mixmem.models.gdlm import GDLM
+from mixmem.moments.components import rmse
 from mixmem.plots import runtime_figure, save
 from mixmem.progress import current
-from mixmem.scores import rmse
-from mixmem.simulate import simulate_gdlm
-from mixmem.store import write_atomically
+from mixmem.results.simulate import simulate_gdlm
+from mixmem.storage.atomic import write_atomically
 
 PAPER_SECONDS = {4: 210.0, 8: 240.0, 12: 300.0}
 """3.5, 4 and 5 minutes for 100 partitions on one core of an i7-4702HQ."""

@@ -188,8 +188,8 @@ def memberships(codes, starts, absent, table, alpha, steps, tolerance, x, loglik
     codes (n, q), starts (q,) where a column's codes begin in the table of likelihoods (rows, k), each at least 1e-6,
     absent (q,) the code of a missing cell, alpha (k,), x (n, k) positive with rows that sum to one. Per row:
     loglik (n,) the log-likelihood at x; curvature (n,) the log-determinant of diag(alpha) + (x x') * K with K minus
-    the Hessian of the log-likelihood; shapes (n, k) that matrix's diagonal (mixmem.memberships says what they are
-    for); done (n,) Newton steps; gaps (n,) the optimality gap.
+    the Hessian of the log-likelihood; shapes (n, k) that matrix's diagonal (mixmem.likelihood.memberships
+    says what they are for); done (n,) Newton steps; gaps (n,) the optimality gap.
     """
     n, q = codes.shape
     k = x.shape[1]

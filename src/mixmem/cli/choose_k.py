@@ -1,0 +1,86 @@
+"""`mixmem choose-k`: the table, the figure and the recommendation."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mixmem import __version__
+from mixmem.cli.compilation import announce_compilation
+from mixmem.cli.reading import Described
+from mixmem.parameters import check_parameters
+from mixmem.progress import current
+from mixmem.selection.n_components import KChoice, check_candidates, choose_k
+
+COLUMNS = {
+    "k": "{:>4.0f}",
+    "held_out": "{:>12.3f}",
+    "held_out_se": "{:>8.3f}",
+    "stability": "{:>11.2f}",
+    "stability_worst": "{:>7.2f}",
+    "singular_value": "{:>16.4f}",
+    "noise": "{:>9.4f}",
+}
+HEAD = f"{'k':>4}{'held-out':>12}{'±':>8}{'stability':>11}{'worst':>7}{'singular value':>16}{'noise':>9}"
+
+
+@dataclass(frozen=True)
+class ChoiceRun:
+    """A choice on its way to the files, and what choose_k.json will hold."""
+
+    choice: KChoice
+    document: dict[str, Any]
+
+
+def run_choice(
+    data: str | Path, settings: Mapping[str, Any], *, described: Described | None = None, quiet: bool = False
+) -> ChoiceRun:
+    """Read once and choose; ``settings`` are the parameters of :func:`mixmem.choose_k`."""
+    described = described or Described()
+    check_candidates(settings["k_range"], settings["n_splits"])  # before the data are read: that may take long
+    check_parameters({name: settings[name] for name in ("alpha0", "random_state", "n_jobs")})
+    progress = current()
+    with progress.stage("reading"):
+        table, missing = described.encode(data)
+    announce_compilation(quiet)
+    choice = choose_k(table, **settings)
+    n, p = table.codes.shape
+    return ChoiceRun(
+        choice,
+        {
+            "mixmem": __version__,
+            "versions": {"python": platform.python_version(), "numpy": np.__version__},
+            "data": {"path": str(data), "rows": n, "variables": p, "id": described.row_id},
+            "settings": {**settings, "variables": described.kinds, "missing": missing},
+            "seed": choice.seed,
+            "looked_at": {"rows": choice.n_rows, "variables": choice.n_variables},
+            "k": choice.k,
+            "reason": choice.reason,
+            "alpha0": choice.alpha0,
+            "spectrum_k": choice.spectrum_k,
+            "seconds": {**progress.seconds, **choice.seconds},
+        },
+    )
+
+
+def write_choice(folder: Path, run: ChoiceRun) -> None:
+    """choose_k.csv, choose_k.png and choose_k.json."""
+    run.choice.table.to_csv(folder / "choose_k.csv", index=False, float_format="%.10g")
+    run.choice.plot(folder / "choose_k.png")
+    text = json.dumps(run.document, indent=1, allow_nan=False)
+    (folder / "choose_k.json").write_text(text + "\n", encoding="utf-8")
+
+
+def choice_text(run: ChoiceRun, out: Path) -> str:
+    """The table and the recommendation, for standard output."""
+    lines = [HEAD]
+    for row in run.choice.table.to_dict("records"):
+        cells = "".join(form.format(row[name]) for name, form in COLUMNS.items()).replace("nan", "  -")
+        lines.append(cells + "  <- recommended" * row["recommended"])
+    return "\n".join([*lines, "", run.choice.reason, f"in {out}: choose_k.png, choose_k.csv, choose_k.json"])

@@ -1,0 +1,99 @@
+"""What commands print on standard output: short texts."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixmem.output.tables import component_names
+from mixmem.output.words import plain_number
+from mixmem.results.distinctive import spread_of_variables
+
+if TYPE_CHECKING:
+    from mixmem.cli.demo import DemoRun
+    from mixmem.cli.fit import FitRun
+
+
+# --- Texts for standard output
+
+
+def fit_text(run: FitRun, out: Path) -> str:
+    """What was found, in a few lines."""
+    intervals = "intervals.csv, " if run.model._errors is not None else ""
+    files = f"report.html (open this), theta.csv, alpha.csv, memberships.csv, {intervals}model.mixmem, fit.json"
+    return "\n".join([*_found(run), f"in {out}: {files}"])
+
+
+def _found(run: FitRun) -> list[str]:
+    model, report, k = run.model, run.model.report_, len(run.model.alpha_)
+    shares = run.shares
+    origin = "estimated" if report["alpha0"]["estimated"] else "given" if k > 1 else "of no meaning with one component"
+    if report["alpha0"]["at_bound"]:
+        origin += ", at the end of the range searched: rows look " + ("unmixed" if model.alpha0_ < 1 else "alike")
+    lines = [
+        f"{k} component{'s' * (k > 1)} in {report['rows']:,} rows of {report['variables']:,} variables",
+        f"alpha0 {plain_number(model.alpha0_)} ({origin}){_noise(report)}",
+        "",
+        f"  {'component':<14}{'alpha':>10}{'mean membership':>18}",
+    ]
+    lines += [
+        f"  {name:<14}{plain_number(alpha):>10}{share:>17.1%}"
+        for name, alpha, share in zip(component_names(k), model.alpha_, shares, strict=True)
+    ]
+    if k > 1:
+        schema = run.table.schema
+        best = np.argsort(-spread_of_variables(model._theta, schema.labels, shares), kind="stable")[:5]
+        lines += ["", f"told apart best by: {', '.join(schema.names[j] for j in best)}"]
+    if report["refine"]["em"]:
+        lines.append(f"log-likelihood {report['refine']['em']['log_likelihood']:,.2f}, with the likeliest memberships")
+    if run.document["cross_validation"]:
+        found = run.document["cross_validation"]
+        lines.append(f"cross-validation error {found['error']:.5f} (k = {k}, {found['folds']} folds)")
+    return [*lines, convergence(report)]
+
+
+def _noise(report: dict[str, Any]) -> str:
+    """The contamination, where it is more than nothing."""
+    found = report["contamination"]
+    if found["value"] == 0.0:
+        return ""
+    spread = f" +- {found['standard_error']:.1%}" if found["estimated"] else ""
+    return f", {found['value']:.1%}{spread} of the cells noise"
+
+
+def convergence(report: dict[str, Any]) -> str:
+    """Whether the fit converged, and what to change if not."""
+    if report["converged"]:
+        return f"converged: {report['reason']}"
+    return f"NOT converged: {report['reason']}; {report['advice']}"
+
+
+def _program() -> str:
+    """How to call this program: by its name where the shell finds it, else by the path it was called with."""
+    return "mixmem" if shutil.which("mixmem") or not sys.argv[0].endswith("mixmem") else sys.argv[0]
+
+
+def demo_text(run: DemoRun, out: Path) -> str:
+    """The demonstration in a few lines, and where to go from there."""
+    schema, k = run.fit.table.schema, len(run.fit.model.alpha_)
+    return "\n".join(
+        [
+            f"simulated: a survey of {len(run.fit.table.codes):,} respondents, {schema.n_variables} questions with "
+            f"{schema.sizes.min()} to {schema.sizes.max()} answers,",
+            f"           drawn from {k} hidden profiles with alpha {', '.join(map(plain_number, run.alpha))} "
+            f"(alpha0 {plain_number(float(run.alpha.sum()))}),",
+            f"           {run.noise:.0%} of the answers given at random",
+            "found:     " + "\n           ".join(_found(run.fit)).replace("           \n", "\n"),
+            f"error:     theta {run.theta_error:.4f}, memberships {run.membership_error:.4f} (root mean square, "
+            "after matching components)",
+            f"time:      {run.seconds:.1f} s",
+            "",
+            f"look at    {out / 'report.html'}   what the components are",
+            f"           {out / 'demo.png'}   estimate against truth",
+            f"next       {_program()} fit {out / 'data.csv'} -k {k} --out myfit",
+        ]
+    )

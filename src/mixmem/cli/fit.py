@@ -1,0 +1,156 @@
+"""Fit, write, and read again: what the commands share."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mixmem import __version__
+from mixmem.cli.compilation import announce_compilation
+from mixmem.cli.reading import Described, missing_cells, number_means
+from mixmem.data.encode import Encoded
+from mixmem.data.schema import Schema
+from mixmem.errors import InputError
+from mixmem.likelihood.marginal import LONG_ROW
+from mixmem.likelihood.memberships import RowFit
+from mixmem.models._learner import Learner
+from mixmem.moments.anchors import spread_rows
+from mixmem.output.page import render_page
+from mixmem.output.tables import as_polars, component_names, membership_frame, write_alpha, write_table, write_theta
+from mixmem.parameters import check_parameters
+from mixmem.progress import current
+
+LIKELIHOOD_CELLS = 500_000
+GOODNESS_CELLS = 500_000
+"""Cells up to which the fit is held against the table's pairs unasked: a second or less."""
+SHOWN_MISFITS = 10
+FIT_FILES = (
+    "theta.csv", "alpha.csv", "memberships.csv", "intervals.csv", "model.mixmem", "fit.json", "report.html",
+)  # fmt: skip
+"""What a fit may write: one that leaves a file out removes that of an earlier fit."""
+
+
+@dataclass(frozen=True)
+class FitRun:
+    """A fit on its way to the files: the model, the rows' memberships, and what fit.json will hold."""
+
+    model: Learner
+    table: Encoded
+    rows: RowFit
+    row_name: str
+    document: dict[str, Any]
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Mean membership in every component (k,), rows by their weights."""
+        return np.asarray(self.document["memberships"]["shares"])
+
+
+def run_fit(
+    data: str | Path,
+    settings: Mapping[str, Any],
+    *,
+    row_id: str | None = None,
+    weight: str | None = None,
+    shown_as: str | Path | None = None,
+    folds: int | None = None,
+    quiet: bool = False,
+    accept: Callable[[Schema], None] | None = None,
+) -> FitRun:
+    """Read once, fit, and find the rows' memberships.
+
+    ``weight`` names the column of weights, ``shown_as`` is the path that fit.json names, ``folds`` those of a
+    cross-validation, and ``accept`` may refuse the table before it is fitted.
+    """
+    model = Learner(**settings)
+    check_parameters(model.get_params(deep=False))  # before the data are read: that may take long
+    names = component_names(model.n_components)
+    if row_id in names:
+        raise InputError(f"the row ids' column cannot be called {row_id!r}, as a component is; rename it")
+    progress = current()
+    with progress.stage("reading"):
+        table, model.missing = Described(row_id, model.variables, model.missing, weight).encode(data)
+        if accept is not None:
+            accept(table.schema)
+    announce_compilation(quiet)
+    model.fit(table)
+    began = time.perf_counter()
+    rows = model.fit_rows(table)
+    fitted = {stage: seconds for stage, seconds in model.report_["seconds"].items() if stage != "read"}
+    document = {
+        "mixmem": __version__,
+        "versions": {"python": platform.python_version(), "numpy": np.__version__},
+        "data": {
+            "path": str(data if shown_as is None else shown_as),
+            "rows": len(table.codes),
+            "variables": table.schema.n_variables,
+            "kinds": dict(Counter(variable.kind for variable in table.schema.variables)),
+            "missing_cells": int(missing_cells(table).sum()),
+            "means": number_means(table),
+            "id": row_id,
+            "weight": weight,
+        },
+        "settings": model.get_params(deep=False),
+        "seed": model.report_["seed"],
+        "log_likelihood": {
+            **_log_likelihood(model, table, rows),
+            "mean_of_rows_given_memberships": float(np.average(rows.conditional, weights=table.weights)),
+        },
+        "goodness": _goodness(model, table),
+        "cross_validation": None if folds is None else {"folds": folds, "error": model.cross_validation(table, folds)},
+        "memberships": {
+            "shares": np.average(rows.memberships, axis=0, weights=table.weights).tolist(),
+            "largest_gap": float(rows.gap.max()),
+            "most_steps": int(rows.n_steps.max()),
+        },
+        "seconds": {**progress.seconds, **fitted, "memberships": time.perf_counter() - began},
+        "report": model.report_,
+    }
+    return FitRun(model, table, rows, row_id or "row", document)
+
+
+def _log_likelihood(model: Learner, table: Encoded, rows: RowFit) -> dict[str, Any]:
+    """Mean of the rows, memberships integrated out: of long rows all, of short ones enough for a mean, spread over the
+    table, since particles would take longer for every row than the fit."""
+    if table.schema.n_variables > LONG_ROW:
+        return {"mean_of_rows": float(np.average(rows.marginal, weights=table.weights)), "rows": len(table.codes)}
+    most = max(1000, LIKELIHOOD_CELLS // table.schema.n_variables)
+    some = table.take(spread_rows(np.arange(len(table.codes)), most))
+    return {"mean_of_rows": model.score(some, sample_weight=some.weights), "rows": len(some.codes)}
+
+
+def _goodness(model: Learner, table: Encoded) -> dict[str, Any] | None:
+    """How well pairs of variables are explained, in words, with the worst variables; None where it would take long."""
+    if table.codes.size > GOODNESS_CELLS or not table.whole:
+        return None
+    found = model.goodness_of_fit(table)
+    columns = ["variable", "misfit", "worst_partner", "level", "partner_level", "observed", "fitted"]
+    worst = found.variables[columns].head(SHOWN_MISFITS)
+    return {"misfit": found.misfit, "summary": found.summary, "worst": worst.to_dict("records")}
+
+
+def write_fit(folder: Path, run: FitRun) -> None:
+    """All files of a fit. The time of writing is part of fit.json, so that and the page come last."""
+    progress = current()
+    with progress.stage("writing"):
+        write_theta(folder / "theta.csv", run.table.schema, run.model._theta)
+        write_alpha(folder / "alpha.csv", run.model.alpha_)
+        write_table(folder / "memberships.csv", membership_frame(run.rows.memberships, run.table.row_ids, run.row_name))
+        if run.model._errors is not None:
+            write_table(folder / "intervals.csv", as_polars(run.model.intervals()))
+        run.model.save(folder / "model.mixmem")
+    run.document["seconds"]["writing"] = progress.seconds["writing"]
+    text = json.dumps(run.document, indent=1, allow_nan=False)
+    (folder / "fit.json").write_text(text + "\n", encoding="utf-8")
+    page = render_page(
+        run.document, run.table.schema.labels, run.model._theta, run.model.alpha_, run.rows.memberships
+    )  # fmt: skip
+    (folder / "report.html").write_text(page, encoding="utf-8")

@@ -1,0 +1,32 @@
+"""`mixmem memberships`: rows of a table in the components of a stored model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mixmem.cli.compilation import announce_compilation
+from mixmem.cli.reading import Described
+from mixmem.cli.stored import _say_what_was_found, _stored
+from mixmem.output.tables import membership_frame
+from mixmem.progress import current
+
+
+def row_memberships(
+    model: Path,
+    data: str | Path,
+    *,
+    row_id: str | None = None,
+    missing: Any = None,
+    jobs: int | None = None,
+    quiet: bool = False,
+) -> pl.DataFrame:
+    """Memberships of a table's rows in the components of a stored model; ``missing`` None: as the model has it."""
+    fitted = _stored(model, jobs)
+    with current().stage("reading"):
+        table = Described(row_id, missing=missing).encode_as(data, fitted.schema_, fitted.missing)
+    _say_what_was_found(table, quiet)
+    announce_compilation(quiet)
+    return membership_frame(fitted.fit_rows(table).memberships, table.row_ids, row_id or "row")

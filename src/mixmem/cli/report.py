@@ -1,0 +1,37 @@
+"""`mixmem report`: the page made again from the files of a fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+
+from mixmem.errors import InputError
+from mixmem.output.page import render_page
+from mixmem.output.tables import component_names
+from mixmem.storage.atomic import write_atomically
+
+
+def rebuild_report(folder: Path) -> Path:
+    """Make report.html again from fit.json, theta.csv, alpha.csv and memberships.csv."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder; expected the one that `mixmem fit` wrote")
+    for name in ("fit.json", "theta.csv", "alpha.csv", "memberships.csv"):
+        if not (folder / name).is_file():
+            raise InputError(f"{folder} lacks {name}; expected the folder that `mixmem fit` wrote: fit again")
+    try:
+        document = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
+        texts = dict.fromkeys(("variable", "level", "statistic"), pl.String)
+        theta = pl.read_csv(folder / "theta.csv", schema_overrides=texts).with_columns(pl.col(*texts).fill_null(""))
+        alpha = pl.read_csv(folder / "alpha.csv")["alpha"].to_numpy()
+        columns = component_names(len(alpha))
+        memberships = pl.read_csv(folder / "memberships.csv", columns=columns).to_numpy()
+        labels = list(theta.select(*texts).iter_rows())
+        page = render_page(document, labels, theta.select(columns).to_numpy(), alpha, memberships)
+    except (ValueError, KeyError, TypeError, IndexError, pl.exceptions.PolarsError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"the files in {folder} do not go together or are damaged ({reason}); fit again") from error
+    with write_atomically(folder / "report.html") as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return folder / "report.html"

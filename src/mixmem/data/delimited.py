@@ -1,0 +1,203 @@
+"""Delimited text -> `Table`: what a CSV file's columns are, and its integers at full speed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixmem.data.frames import from_polars
+from mixmem.data.level_text import NUMBER_TEXT
+from mixmem.data.schema import refuse_duplicates
+from mixmem.data.table import Table
+from mixmem.data.text_encodings import as_utf8, read_bytes
+from mixmem.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MISSING_TEXTS = ["", "NA", "N/A", "NaN", "nan", "NULL", "null"]
+"""Texts of a delimited file that mean a missing cell."""
+
+INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+"""An integer that loses nothing when it is read as one: no leading zeros, and it fits 64 bits."""
+
+FLOAT_DIGITS = 15
+"""Digits before the point that a float holds exactly."""
+
+SAMPLED_ROWS = 1_000
+
+PIECE_BYTES = 16_000_000
+"""Of a file of small integers so much is parsed at a time, so that little more than its codes is held in memory."""
+
+
+def _delimited_file(path: Path, separator: str) -> Table:
+    return _delimited(read_bytes(path), str(path), separator)
+
+
+def _csv(path: Path) -> Table:
+    return _delimited_file(path, ",")
+
+
+def _tsv(path: Path) -> Table:
+    return _delimited_file(path, "\t")
+
+
+def _delimited(raw: bytes, where: str, separator: str) -> Table:
+    raw = as_utf8(raw, where)
+    if not raw or raw.isspace():
+        raise InputError(f"{where} is empty; expected a header line and rows (0 sample(s) found)")
+    names = _header(raw, where, separator)
+    numbers = _small_integers(raw, len(names), separator) if names[0] != "" else None
+    if numbers is not None:
+        return Table(tuple(names), numbers, len(numbers))
+    raw = raw.rstrip(b"\r\n")
+    frame = _parse(raw, where, separator)
+    if frame.height and frame[:, -1].has_nulls():
+        # polars fills short lines with nulls; a ragged file should not pass for one with missing cells.
+        _refuse_ragged(raw, where, separator)
+    row_ids = None
+    if names[0] == "":  # R writes its row names under an empty header
+        row_ids, frame, names = frame[:, 0].to_numpy(), frame[:, 1:], names[1:]
+    frame.columns = names
+    table = from_polars(frame, untyped=True)
+    return Table(table.names, table.columns, table.n_rows, row_ids)
+
+
+def _header(raw: bytes, where: str, separator: str) -> list[str]:
+    # polars renames columns of one name without a word, so the names are read here.
+    names: list[str] = next(_records(raw, separator), [])
+    for position, name in enumerate(names, start=1):
+        if name == "" and position > 1:
+            raise InputError(f"{where}: column {position} has no name in the header; give it one")
+    refuse_duplicates(names)
+    return names
+
+
+def _small_integers(raw: bytes, n_columns: int, separator: str) -> np.ndarray | None:
+    """The cells (n, p) of a table of integers that fit a byte each, all written plainly; None for any other table."""
+    begin = raw.find(b"\n") + 1
+    out = np.empty((raw.count(b"\n", begin) + (not raw.endswith(b"\n")), n_columns), dtype=np.int8)
+    row = 0
+    while 0 < begin < len(raw):
+        end = raw.find(b"\n", begin + PIECE_BYTES) + 1 or len(raw)
+        piece = raw[begin:end]
+        cells = _single_digits(piece, n_columns, separator)
+        if cells is None:
+            cells = _plain_integers(piece, n_columns, separator)
+        if cells is None or len(cells) > len(out) - row:
+            return None
+        out[row : row + len(cells)] = cells
+        row, begin = row + len(cells), end
+    return out if row and row == len(out) else None
+
+
+def _single_digits(piece: bytes, n_columns: int, separator: str) -> np.ndarray | None:
+    """The cells of lines in which each is a digit and one character ends it: nothing is to be searched for in those."""
+    if len(piece) % (2 * n_columns):
+        return None
+    text = np.frombuffer(piece, np.uint8).reshape(-1, n_columns, 2)
+    if (text[:, :-1, 1] != ord(separator)).any() or (text[:, -1, 1] != ord("\n")).any():
+        return None
+    cells = text[:, :, 0] - np.uint8(ord("0"))
+    return cells if cells.max() <= 9 else None
+
+
+def _plain_integers(piece: bytes, n_columns: int, separator: str) -> np.ndarray | None:
+    """The cells of lines of integers from -128 to 127, none with more than its number in it ("01", "+1", quotes).
+
+    A cell that holds more makes the piece longer than its numbers need.
+    """
+    import polars as pl
+
+    schema = {f"{j}": pl.Int8 for j in range(n_columns)}
+    try:
+        frame = pl.read_csv(io.BytesIO(piece), has_header=False, schema=schema, separator=separator)
+    except pl.exceptions.PolarsError:
+        return None
+    cells = frame.to_numpy(order="c")
+    if cells.dtype != np.int8:  # something was missing
+        return None
+    longer = sum(int(np.count_nonzero(test)) for test in (cells < 0, cells > 9, cells < -9, cells > 99, cells < -99))
+    ends = piece.count(b"\r") - (not piece.endswith(b"\n"))
+    return cells if len(piece) == 2 * cells.size + longer + ends else None
+
+
+def _parse(raw: bytes, where: str, separator: str) -> pl.DataFrame:
+    """Columns of numbers as numbers, small integers as Int8, all others as texts.
+
+    A sample decides which are which, by a stricter rule than polars has: "01" stays a text. A later number that
+    is not small makes all Int64, and a later text in a column of numbers brings everything back to texts; the
+    encoder then sees what the column as a whole is.
+    """
+    import polars as pl
+
+    def read(**how: object) -> pl.DataFrame:
+        return pl.read_csv(
+            io.BytesIO(raw),
+            separator=separator,
+            infer_schema=False,
+            null_values=MISSING_TEXTS,
+            **how,  # type: ignore[arg-type]
+        )
+
+    try:
+        sample = read(n_rows=SAMPLED_ROWS)
+        lengths = {column.name: _integer_length(column) for column in sample.get_columns()}
+        integers = [name for name, length in lengths.items() if length > 0]
+        real: dict[str, type[pl.DataType]] = {
+            name: pl.Float64 for name, length in lengths.items() if length == 0 and _all_real(sample[name])
+        }
+        if sample.height < SAMPLED_ROWS:
+            return sample.cast(real | dict.fromkeys(integers, pl.Int64))  # type: ignore[arg-type]
+        small = {name: pl.Int8 if lengths[name] <= 2 else pl.Int64 for name in integers}
+        for types in (small, dict.fromkeys(integers, pl.Int64)):
+            with suppress(pl.exceptions.PolarsError):
+                return read(schema_overrides={**types, **real})
+        return read()
+    except pl.exceptions.PolarsError as error:
+        _refuse_ragged(raw, where, separator)
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"{where} is not well-formed delimited text ({reason}); check its quotes") from error
+
+
+def _integer_length(sample: pl.Series) -> int:
+    """Characters of the longest integer in a column of integers, at least 1; 0 for a column of anything else."""
+    # Few values are distinct, so looking at those alone keeps wide tables fast.
+    texts = sample.unique().drop_nulls().to_list()
+    return max(map(len, texts), default=1) if all(map(INTEGER.fullmatch, texts)) else 0
+
+
+def _all_real(sample: pl.Series) -> bool:
+    """Whether a column of texts holds finite numbers only, written so that they are read back as they are."""
+    texts = sample.unique().drop_nulls().to_list()
+    return (
+        bool(texts)
+        and all(NUMBER_TEXT.fullmatch(text) and "inf" not in text.lower() for text in texts)
+        and (max(len(text.lstrip("+-").partition(".")[0]) for text in texts) <= FLOAT_DIGITS)
+    )
+
+
+def _records(raw: bytes, separator: str) -> Any:
+    return csv.reader(io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8", newline=""), delimiter=separator)
+
+
+def _refuse_ragged(raw: bytes, where: str, separator: str) -> None:
+    """Name the first line whose number of fields differs from the header's, if there is one."""
+    records = _records(raw, separator)
+    try:
+        width = len(next(records))
+        for fields in records:
+            if len(fields) != width:
+                raise InputError(
+                    f"{where}, line {records.line_num}: found {len(fields)} field(s), expected {width} as "
+                    "in the "
+                    "header; repair the line or quote the separators in it"
+                )
+    except csv.Error as error:
+        raise InputError(f"{where}, line {records.line_num}: {error}; repair the line") from error

@@ -1,0 +1,23 @@
+"""Which kind a column is that was not declared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+MOST_INTEGERS = 12
+"""Whole numbers of more distinct values than this are no categories unless they are declared so: counts if they begin
+at 0 or 1 and a tenth of them is no larger than this, continuous otherwise."""
+
+
+def _kind_of(column: np.ndarray, low: Any, high: Any, whole: bool) -> str:
+    """The kind of a column of numbers that was not declared."""
+    if column.dtype.kind == "b" or (whole and int(high) - int(low) < MOST_INTEGERS):
+        return "categorical"
+    if not whole:
+        return "continuous"
+    present = column[~np.isnan(column)] if column.dtype.kind == "f" else column
+    if len(np.unique(present)) <= MOST_INTEGERS:
+        return "categorical"
+    return "count" if low in (0, 1) and np.quantile(present, 0.1) <= MOST_INTEGERS else "continuous"

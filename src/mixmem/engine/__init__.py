@@ -1,0 +1,1 @@
+"""Who runs it: threads here, other machines later; kernels and stages do not know."""

@@ -1,0 +1,110 @@
+"""GDLM: the learner as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from mixmem.models._learner import Learner
+from mixmem.typing import Array
+
+
+class GDLM(Learner, TransformerMixin, BaseEstimator):
+    """Generalized Dirichlet latent variable model, learned by the method of moments (PTPQP).
+
+    Row i has memberships x_i ~ Dirichlet(alpha) in k components. Its cell in variable j is drawn from a component that
+    is drawn from x_i: a category has level c with probability sum_h theta_jch x_ih, a count or a continuous number the
+    component's mean and variance, each copy of a genotype the component's allele frequencies. Cells may be missing.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of components k.
+    alpha0 : "auto" or float
+        Sum of alpha: small where a row belongs to few components, large where all rows are alike mixtures. "auto" takes
+        the value under which the rows are most likely.
+    variables : dict or None
+        Kinds of columns, where they are not to be inferred: {"age": "continuous", "visits": "count", "note": "ignore"};
+        also "categorical", "binary", "ordinal", "dosage". ``schema_`` and ``mixmem info`` show what was inferred.
+    anchors : "auto" or three lists of names
+        Variables of the first block (pi^u, pi^v, pi^w), disjoint.
+    n_partitions : "auto" or int
+        A number runs the paper's partitioned factorization with that many blocks; "auto" takes all variables from the
+        anchors in one pass.
+    sweeps : "auto" or int
+        Alternating passes over the full tensor, never formed; 0 for none, as in the paper.
+    solver : str
+        How blocks are factorized: "pqp", "hals", "wnmf", "meld", "tpm", "nojd0", "nojd1" or "lee_seung"
+        (:func:`mixmem.factorize` says what each is).
+    matching : str
+        How blocks are matched: "procrustes" or "angle".
+    refine : None, "auto", "gibbs" or "em"
+        After the moments: "gibbs" samples the posterior (the most accurate, with uncertainty), "em" maximises the
+        likelihood of theta and memberships together (as ADMIXTURE does), None leaves the moment estimate. "auto"
+        maximises the likelihood of tables of diploid genotypes, and samples others where rows have at most 200
+        variables and it takes a minute at most.
+    contamination : "auto" or float
+        Share of cells (delta) that are noise, uniform over the variable's levels; theta is then that of the other
+        cells. "auto" is estimated by sampling, and zero without it.
+    missing : None, list or dict
+        Values that mean a missing cell, beside NaN and None: a list for all columns, or {"cholesterol": [0]}.
+    n_restarts : int
+        Random starts of the anchor block, of which the best is kept.
+    random_state : None, int or numpy random generator
+        The result is the same to the last bit for the same integer, at any number of threads; None draws a new seed
+        every time.
+    n_jobs : None or int
+        Threads; None for all cores.
+    verbose : bool
+        Say on standard error what is done and how long it took.
+
+    Attributes
+    ----------
+    theta_ : DataFrame
+        variable, level, statistic (probability, mean or variance), component_1..component_k; the paper's theta_j
+        stacked.
+    alpha_, alpha0_ : (k,) array and its sum.
+    contamination_ : float
+        Share of noise cells.
+    schema_ : Schema
+        Variables and levels.
+    report_ : dict
+        Plan, blocks, share of negative moments, matching guarantees, sweeps, timings.
+
+    Examples
+    --------
+    >>> from mixmem import GDLM, simulate_gdlm
+    >>> table = simulate_gdlm(500, 12, 2, random_state=0).frame
+    >>> model = GDLM(2, alpha0=0.2, random_state=0).fit(table)
+    >>> model.transform(table).shape
+    (500, 2)
+    """
+
+    def transform(self, X: Any) -> Array:
+        """Memberships (n, k) of rows, which sum to one: the mode of the posterior in softmax coordinates."""
+        return super().transform(X)  # defined here too, because scikit-learn's set_output looks in this class
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = False
+        return tags
+
+
+def load(path: str | Path) -> GDLM:
+    """Read a model that :meth:`GDLM.save` wrote.
+
+    >>> import tempfile, os
+    >>> from mixmem import GDLM, load, simulate_gdlm
+    >>> model = GDLM(2, alpha0=0.2, random_state=0).fit(simulate_gdlm(200, 9, 2, random_state=0).frame)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "m.mixmem"))
+    ...     again = load(os.path.join(folder, "m.mixmem"))
+    >>> bool((again.alpha_ == model.alpha_).all())
+    True
+    """
+    return GDLM.load(path)

@@ -1,0 +1,160 @@
+"""Factorizing blocks: the anchor block from random starts, every partition's block from the anchors' solution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixmem.moments.anchors import Plan
+from mixmem.moments.matching import Matching, match_columns
+from mixmem.moments.solvers import decompose, random_start, solver_for
+from mixmem.moments.solvers.contract import Effort, Factorization, Factors, rescaled
+from mixmem.moments.sums import BlockMoments, FirstMoments, third_moments
+from mixmem.moments.theta_from_factors import block_theta
+from mixmem.progress import Progress
+from mixmem.typing import Array
+
+BATCH_BYTES = 64_000_000
+"""Memory for the tensors in flight at once; blocks are factorized in batches that fit."""
+
+
+@dataclass(frozen=True)
+class BlockReport:
+    """How one block went: its shape, share of negative entries, residual relative to the tensor, and its matching."""
+
+    shape: tuple[int, int, int]
+    negative_fraction: float
+    relative_residual: float
+    n_sweeps: int
+    converged: bool
+    reason: str
+    matching: Matching | None
+
+
+@dataclass(frozen=True)
+class Start:
+    """Theta known so far (zero rows where nothing is), the components' weights (k,), and the blocks' reports."""
+
+    theta: Array
+    weights: Array
+    reports: tuple[BlockReport, ...]
+
+
+def factorize_anchors(
+    block: BlockMoments,
+    plan: Plan,
+    means: Array,
+    alpha0: float,
+    n_components: int,
+    *,
+    n_restarts: int,
+    effort: Effort,
+    rng: np.random.Generator,
+) -> Start:
+    """Factorize the anchor block from several random starts and keep the best."""
+    tensor = block.corrected(alpha0)
+    starts = [random_start(tensor.shape, n_components, child) for child in rng.spawn(n_restarts)]
+    runs = _solve([block], [tensor], [0] * n_restarts, starts, alpha0, effort, rng)
+    found = min(runs, key=lambda result: result.residual)
+    parts, weights = block_theta(found, block.modes, block.rows, plan.schema, means)
+    theta = np.zeros((len(means), n_components))
+    for where, part in zip(block.rows, parts, strict=True):
+        theta[where] = part
+    return Start(theta, weights, (_report(tensor, found, None),))
+
+
+def factorize_partitions(
+    codes: NDArray[np.unsignedinteger],
+    plan: Plan,
+    first: FirstMoments,
+    start: Start,
+    alpha0: float,
+    *,
+    matching: str,
+    effort: Effort,
+    rng: np.random.Generator,
+    progress: Progress,
+    weights: Array | None = None,
+) -> Start:
+    """The paper's way through the middle: every partition's block on its own, then matched over the anchors."""
+    schema, means, sizes = plan.schema, first.means, plan.schema.features.sizes
+    theta = start.theta.copy()
+    reports = list(start.reports)
+    anchor_sizes = [len(mode) for mode in plan.anchors]
+    blocks = [plan.block(r) for r in range(len(plan.partitions))]
+    largest = max(int(np.prod([sizes[mode].sum() for mode in modes])) for modes in blocks)
+    batch = max(1, BATCH_BYTES // (8 * largest))
+    with progress.stage("blocks", len(blocks)) as step:
+        for begin in range(0, len(blocks), batch):
+            moments = third_moments(codes, schema, blocks[begin : begin + batch], weights)
+            tensors = [block.corrected(alpha0) for block in moments]
+            starts = [_warm_start(block, start, means) for block in moments]
+            found = _solve(moments, tensors, range(len(tensors)), starts, alpha0, effort, rng)
+            for block, tensor, result in zip(moments, tensors, found, strict=True):
+                parts, _ = block_theta(result, block.modes, block.rows, schema, means)
+                cuts = [
+                    int(schema.features.sizes[mode[:m]].sum())
+                    for mode, m in zip(block.modes, anchor_sizes, strict=True)
+                ]
+                mine = np.concatenate([part[:cut] for part, cut in zip(parts, cuts, strict=True)])
+                shared = np.concatenate([where[:cut] for where, cut in zip(block.rows, cuts, strict=True)])
+                matched = match_columns(start.theta[shared], mine, matching)
+                for part, where, cut in zip(parts, block.rows, cuts, strict=True):
+                    theta[where[cut:]] = part[cut:, matched.permutation]
+                reports.append(_report(tensor, result, matched))
+            step(len(moments))
+    return Start(theta, start.weights, tuple(reports))
+
+
+def _warm_start(block: BlockMoments, start: Start, means: Array) -> Factors:
+    """Anchor rows from the anchors' solution, the others the same for every component: their mean."""
+    factors = []
+    for where in block.rows:
+        known = start.theta[where]
+        factors.append(np.where(known.sum(axis=1, keepdims=True) > 0.0, known, means[where][:, None]) + 1e-6)
+    return factors[0], factors[1], factors[2] * np.maximum(start.weights, 1e-6 * start.weights.max())
+
+
+def _solve(
+    blocks: Sequence[BlockMoments],
+    tensors: Sequence[Array],
+    which: Sequence[int],
+    starts: Sequence[Factors],
+    alpha0: float,
+    effort: Effort,
+    rng: np.random.Generator,
+) -> list[Factorization]:
+    """Scale (algorithm 1, first line), run the solver, scale back: one result a start, or a tensor if it needs none."""
+    scales = [float(np.abs(tensor).max()) or 1.0 for tensor in tensors]
+    k = starts[0][0].shape[1]
+    solver = solver_for(effort.solver, *tensors, k=k)
+    if solver.descend is None:
+        children = rng.spawn(len(tensors))
+        results = []
+        for block, tensor, scale, child in zip(blocks, tensors, scales, children, strict=True):
+            pairs = block.corrected_pairs(alpha0)
+            found = decompose(solver, tensor / scale, k, pairs, child, max_iter=effort.max_iter, tol=effort.tol)
+            results.append(rescaled(found, scale))
+        return results
+    shape = np.max([tensor.shape for tensor in tensors], axis=0)
+    padded = np.zeros((len(tensors), *shape))
+    for r, tensor in enumerate(tensors):
+        padded[r][tuple(slice(d) for d in tensor.shape)] = tensor / scales[r]
+    results = solver.descend(padded, which, starts, max_iter=effort.max_iter, tol=effort.tol, inner=effort.inner)
+    return [rescaled(result, scales[w]) for w, result in zip(which, results, strict=True)]
+
+
+def _report(tensor: Array, found: Factorization, matching: Matching | None) -> BlockReport:
+    norm = float((tensor**2).sum()) or 1.0
+    return BlockReport(
+        shape=(tensor.shape[0], tensor.shape[1], tensor.shape[2]),
+        negative_fraction=float((tensor < 0.0).mean()),
+        relative_residual=float(np.sqrt(max(found.residual, 0.0) / norm)),
+        n_sweeps=found.n_sweeps,
+        converged=found.converged,
+        reason=found.reason,
+        matching=matching,
+    )

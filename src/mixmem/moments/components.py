@@ -1,0 +1,122 @@
+"""Two thetas, one order: matching components of two estimates, also where their tables differ, and errors after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mixmem.data.schema import Schema, listing
+from mixmem.errors import InputError
+from mixmem.typing import Array
+
+
+def align_components(truth: ArrayLike, estimate: ArrayLike) -> NDArray[np.int64]:
+    """Order of columns with least squared error: ``estimate[:, order]`` goes with ``truth``; both (m, k).
+
+    >>> import numpy as np
+    >>> align_components(np.eye(3), np.eye(3)[:, [1, 2, 0]])
+    array([2, 0, 1])
+    """
+    a, b = np.asarray(truth, dtype=float), np.asarray(estimate, dtype=float)
+    if a.shape != b.shape or a.ndim != 2:
+        raise InputError(f"expected two matrices of one shape; got {a.shape} and {b.shape}")
+    cost = ((a[:, :, None] - b[:, None, :]) ** 2).sum(axis=0)
+    return best_assignment(cost)
+
+
+def best_assignment(cost: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The column for every row (k,) that makes the sum of costs (k, k) least, each column once.
+
+    >>> import numpy as np
+    >>> best_assignment(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    array([1, 0])
+    """
+    from scipy.optimize import linear_sum_assignment  # a third of a second to import, and seldom needed
+
+    return np.asarray(linear_sum_assignment(cost)[1], dtype=np.int64)
+
+
+def rmse(truth: ArrayLike, estimate: ArrayLike) -> float:
+    """Root mean square error of matrices (m, k) after the best matching of their columns, as in the paper's figure.
+
+    >>> import numpy as np
+    >>> rmse(np.eye(2), np.eye(2)[:, ::-1])
+    0.0
+    """
+    a, b = np.asarray(truth, dtype=float), np.asarray(estimate, dtype=float)
+    order = align_components(a, b)
+    return float(np.sqrt(((a - b[:, order]) ** 2).mean()))
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """``order`` (k,): component h of the reference goes with component ``order[h]`` of the other model.
+
+    ``distances`` (k,) are the root mean square differences of the two columns of theta over the ``n_rows`` rows (a
+    level of a variable) that both models have.
+    """
+
+    order: NDArray[np.int64]
+    distances: Array
+    n_rows: int
+
+
+def common_rows(reference: Schema, other: Schema) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Theta rows of the levels that two tables share, by the names of variables and levels: two arrays of one length.
+
+    >>> from mixmem import Schema, Variable
+    >>> first = Schema((Variable("owns", ("no", "yes")), Variable("size", ("L", "M", "S"))))
+    >>> second = Schema((Variable("size", ("M", "S", "XL")), Variable("age", ("old", "young"))))
+    >>> common_rows(first, second)
+    (array([3, 4]), array([0, 1]))
+    """
+    places = {key: row for row, key in enumerate(_keys(other))}
+    pairs = [(row, places[key]) for row, key in enumerate(_keys(reference)) if key in places]
+    if not pairs:
+        raise InputError(
+            "the two tables have no level of any variable in common, so nothing tells which components correspond: "
+            f"the one has variables {listing(reference.names)}, the other {listing(other.names)}"
+        )
+    rows, rows_other = np.array(pairs, dtype=np.int64).T
+    return rows, rows_other
+
+
+def alignment(reference: Schema, reference_theta: Array, other: Schema, other_theta: Array) -> Alignment:
+    """Order of the other model's components that brings its theta (rows, k) nearest the reference's on common rows.
+
+    ``other_theta[:, order]`` has the reference's order.
+
+    >>> from mixmem import simulate_gdlm
+    >>> drawn = simulate_gdlm(10, 6, 3, random_state=0)
+    >>> alignment(drawn.schema, drawn.theta, drawn.schema, drawn.theta[:, [1, 2, 0]]).order
+    array([2, 0, 1])
+    """
+    k, k_other = reference_theta.shape[1], other_theta.shape[1]
+    if k != k_other:
+        raise InputError(
+            f"components are aligned one to one; the reference has {k}, the other model {k_other}: "
+            "fit both with the same n_components"
+        )
+    rows, rows_other = common_rows(reference, other)
+    units = _units(reference, reference_theta)[rows]
+    theta, theta_other = reference_theta[rows] / units, other_theta[rows_other] / units
+    order = align_components(theta, theta_other)
+    return Alignment(order, np.sqrt(((theta - theta_other[:, order]) ** 2).mean(axis=0)), len(rows))
+
+
+def _units(schema: Schema, theta: Array) -> Array:
+    """What differences of each row of theta are measured in (rows, 1): of numbers, standard deviations."""
+    out = np.ones((schema.n_rows, 1))
+    for j, variable in enumerate(schema.variables):
+        if variable.is_number:
+            own = theta[schema.offsets[j] : schema.offsets[j + 1]].mean(axis=1)
+            variance = max(float(own[1]), 1e-300)
+            out[schema.offsets[j] : schema.offsets[j + 1], 0] = np.sqrt(variance), variance
+    return out
+
+
+def _keys(schema: Schema) -> list[tuple[str, str, str]]:
+    """Variable, level and statistic of every theta row."""
+    return schema.labels

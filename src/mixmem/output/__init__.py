@@ -1,0 +1,1 @@
+"""What a person sees: pages, plots, tables of files, and texts on the terminal."""

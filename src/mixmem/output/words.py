@@ -1,0 +1,32 @@
+"""Numbers and names as a person reads them."""
+
+from __future__ import annotations
+
+import math
+
+LONGEST = 60
+"""Characters of a name that are shown."""
+
+
+def plain_number(value: float) -> str:
+    """A number for reading: four digits, no exponent where none is needed.
+
+    >>> plain_number(0.123456), plain_number(12345.6), plain_number(2.0)
+    ('0.1235', '12,346', '2')
+    """
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
+
+
+def measured(value: float, scale: float) -> str:
+    """A measurement for reading: three digits, none below a hundredth of ``scale``, the column's deviation.
+
+    >>> measured(4207.3, 800.0), measured(0.12345, 0.1), measured(0.00148, 1.0), measured(17.04, 2.0)
+    ('4,207', '0.123', '0', '17')
+    """
+    value = round(float(value), 2 - math.floor(math.log10(scale))) + 0.0  # no negative zero
+    return f"{value:,.0f}" if 100 <= abs(value) < 1e9 else f"{value:.3g}"
+
+
+def short(text: str, longest: int = LONGEST) -> str:
+    """A name, cut where it is longer than anyone reads."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"

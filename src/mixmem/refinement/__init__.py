@@ -1,0 +1,1 @@
+"""From the start to the answer: sampling, EM, and the likelihood of genotypes."""

@@ -1,0 +1,114 @@
+"""EM on tables of cells, one draw each: plain steps for the accelerator of :mod:`mixmem.refinement.ascent`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixmem.kernels import ROW_BLOCK, in_parts
+from mixmem.kernels.em import em_pass
+from mixmem.moments.sums import waves
+from mixmem.progress import Progress
+from mixmem.refinement.ascent import MOST_ROUNDS, Maximum, Point, Stride, climb, memberships_inside
+from mixmem.typing import Array, Positions
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells of one draw each: ``codes`` (n, q), where a column's codes start in the table of likelihoods (``starts``,
+    (q,)), and the code of a missing cell (``absent``, (q,); -1 where there is none)."""
+
+    codes: NDArray[np.unsignedinteger]
+    starts: Positions
+    absent: Positions
+
+    @cached_property
+    def lengths(self) -> Array:
+        """Cells of each row that are not missing (n,)."""
+        if (self.absent < 0).all():
+            return np.full(len(self.codes), float(self.codes.shape[1]))
+        return np.asarray((self.codes != self.absent).sum(axis=1), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How theta (rows, k) belongs to a table of cells: its likelihoods ``table(theta)`` (table's rows, k), the theta
+    that makes cells held by components likeliest, ``update(counts, theta)`` with counts (table's rows, k), and
+    ``inside(theta)``, a theta allowed near one that need not be. ``units`` (rows, 1) are typical sizes of theta's
+    rows; ``scale(theta)`` what likelihoods are relative to, its logarithm summed over rows and their weights."""
+
+    table: Callable[[Array], Array]
+    update: Callable[[Array, Array], Array]
+    inside: Callable[[Array], Array]
+    units: Array | float = 1.0
+    scale: Callable[[Array], float] | None = None
+
+
+def maximise_cells(
+    cells: Cells,
+    rule: Rule,
+    theta: Array,
+    memberships: Array,
+    *,
+    progress: Progress,
+    weights: Array | None = None,
+    tol: float = 1e-6,
+    max_rounds: int = MOST_ROUNDS,
+) -> Maximum:
+    """Run EM from theta (rows, k) and memberships (n, k), converged for that theta: from others EM goes astray.
+
+    Rows may have weights (n,). It ends when :data:`PATIENCE` rounds in a row gain less than ``tol`` a cell.
+    """
+    steps = EMSteps(cells, rule, weights)
+    per_row = float(steps.weights @ cells.lengths) / steps.total
+    start = Point(theta, memberships_inside(memberships))
+    return climb(steps, start, progress=progress, tol=tol, per_row=per_row, max_rounds=max_rounds)
+
+
+class EMSteps:
+    """Plain EM steps of a table of cells whose rows have weights (n,)."""
+
+    def __init__(self, cells: Cells, rule: Rule, weights: Array | None = None):
+        self.cells, self.rule = cells, rule
+        self.weights = np.ones(len(cells.codes)) if weights is None else weights
+        self.total = float(self.weights.sum())
+
+    def step(self, start: Point) -> Stride:
+        cells, table = self.cells, np.ascontiguousarray(self.rule.table(start.theta))
+        x, slopes = start.memberships, np.empty_like(start.memberships)
+        sums, value = np.zeros_like(table), 0.0
+        for first, count in waves(len(x), table.nbytes + ROW_BLOCK):
+            partials, values = self._passed(first, count, table, x, slopes)
+            for block, part in zip(partials, values, strict=True):
+                sums += block
+                value += float(part)
+        if self.rule.scale is not None:
+            value += self.rule.scale(start.theta)
+        known = cells.lengths > 0
+        new = np.where(known[:, None], x * slopes / np.maximum(cells.lengths, 1.0)[:, None], x)
+        to = Point(self.rule.update(table * sums, start.theta), memberships_inside(new))
+        return Stride(start, to, value / self.total)
+
+    def _passed(self, first: int, count: int, table: Array, x: Array, slopes: Array) -> tuple[Array, Array]:
+        """What em_pass finds in ``count`` row blocks from ``first`` on: partials (count, table's rows, k), values."""
+        partials, values, cells = np.empty((count, *table.shape)), np.empty(count), self.cells
+        in_parts(
+            lambda a, b: em_pass(
+                cells.codes, cells.starts, cells.absent, table, x, self.weights, first + a, slopes, partials[a:b],
+                values[a:b],
+            ),
+            count,
+        )  # fmt: skip
+        return partials, values
+
+    def vector(self, point: Point) -> Array:
+        return np.concatenate([(point.theta / self.rule.units).ravel(), point.memberships.ravel()])
+
+    def point(self, vector: Array, near: Point) -> Point:
+        theta = vector[: near.theta.size].reshape(near.theta.shape) * self.rule.units
+        x = vector[near.theta.size :].reshape(near.memberships.shape)
+        return Point(self.rule.inside(theta), memberships_inside(x, near.memberships))

@@ -1,0 +1,370 @@
+"""The posterior of theta, alpha and the contamination, by a collapsed Gibbs sampler started at a given estimate.
+
+Every cell has a component z_ij, drawn from the row's memberships, which are integrated out. A cell of component h has
+level c with probability (1 - delta) theta_jch + delta / d_j: with probability delta it is noise, uniform over the
+levels. A sweep draws every z_ij given the others, then, from the counts of cells by level and component alone:
+
+- which of them are noise, theta_jh ~ Dirichlet(eta + the others), and delta ~ Beta(1 + noise, 1 + the others).
+- delta and theta together along the ridge on which (1 - delta) theta + delta / d stays what it is. The likelihood is
+  flat there; only the prior of theta knows how small levels get, and decides. Without this step delta would creep.
+- eta: theta has a Dirichlet(eta) prior, one eta for the table, with log eta ~ Normal(log 0.5, 1).
+- alpha = alpha0 pi with pi ~ Dirichlet(1). The Dirichlet-multinomial of a row's counts is a mixture over numbers of
+  tables l_ih (each of the n_ih cells opens one with probability alpha_h / (alpha_h + cells before it)); given their
+  sums, pi ~ Dirichlet(1 + l). alpha0, where it is not given, is drawn by slice sampling of its logarithm.
+
+Theta's posterior mean and variance are averages over sweeps of the conditional ones given the cells' components, which
+have less noise than averages of draws. Chains differ by their seed only and are run side by side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixmem.data.schema import Schema
+from mixmem.kernels import in_threads
+from mixmem.kernels.gibbs import assign_cells, rows_above
+from mixmem.kernels.special import log_gamma
+from mixmem.likelihood.contamination import Noise, clean_theta
+from mixmem.likelihood.table import Evidence
+from mixmem.moments.components import align_components
+from mixmem.progress import Progress
+from mixmem.typing import Array
+
+CHAINS, BATCH = 2, 25
+"""Chains, and sweeps after which one is asked whether there are enough."""
+WARM_BATCHES, LEAST_BATCHES, MOST_BATCHES = 6, 8, 40
+ENOUGH = 0.02
+"""Sampling ends when the variance of the sampled mean of theta is this share of theta's posterior variance: its error
+is then one per cent above that of the exact posterior mean. The chains must agree as well."""
+LARGEST_RHAT = 1.3
+"""Of nineteen in twenty entries of theta, for the chains to count as converged."""
+FIRST_DELTA = 0.02
+"""Where the contamination starts, if it is drawn: from below it finds its place within tens of sweeps."""
+LOG_ALPHA0 = (np.log(0.01), np.log(200.0))
+LOG_ETA = (np.log(0.02), np.log(50.0))
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What the chains found, pooled.
+
+    ``theta`` and ``theta_error`` (rows, k) posterior mean and standard deviation, ``alpha`` (k,) posterior mean;
+    ``alpha_draws`` (draws, k), ``delta_draws`` and ``eta_draws`` (draws,) every sweep kept, chain after chain;
+    ``rhat`` and ``ess`` (rows, k) split R-hat and effective sample size of theta; ``n_sweeps`` kept per chain;
+    ``converged`` whether the sampled mean is as good as asked for.
+    """
+
+    theta: Array
+    theta_error: Array
+    alpha_draws: Array
+    delta_draws: Array
+    eta_draws: Array
+    rhat: Array
+    ess: Array
+    n_chains: int
+    n_warm: int
+    n_sweeps: int
+    converged: bool
+
+    @property
+    def alpha(self) -> Array:
+        """Posterior mean of alpha (k,)."""
+        return np.asarray(self.alpha_draws.mean(axis=0))
+
+    @property
+    def delta(self) -> float:
+        """Posterior mean of the background's weight."""
+        return float(self.delta_draws.mean())
+
+
+@dataclass(frozen=True)
+class Unknowns:
+    """What the chains draw beside theta and the shares of alpha: alpha0, and the contamination delta.
+
+    ``delta`` is where it stays, if it is not drawn.
+    """
+
+    alpha0: bool
+    contamination: bool
+    delta: float = 0.0
+
+
+def sample_posterior(
+    codes: NDArray[np.unsignedinteger],
+    schema: Schema,
+    theta: Array,
+    alpha: Array,
+    unknowns: Unknowns,
+    *,
+    seed: np.random.SeedSequence,
+    progress: Progress,
+    most_batches: int = MOST_BATCHES,
+) -> Posterior:
+    """Run chains from theta (rows, k) and alpha (k,) until the posterior mean is known well enough."""
+    streams = np.random.SeedSequence([*seed.generate_state(4), 4]).spawn(CHAINS)
+    evidence = Evidence(codes, schema)
+    if not Noise(schema).n_free:
+        unknowns = replace(unknowns, contamination=False)  # noise is uniform over levels, of which there are none
+    chains = [Chain(evidence, theta, alpha, unknowns, stream) for stream in streams]
+    with progress.stage("gibbs", (WARM_BATCHES + most_batches) * BATCH) as step:
+        for _ in range(WARM_BATCHES):
+            in_threads(lambda c: chains[c].run(BATCH, keep=False), CHAINS)
+            step(BATCH)
+        enough = False
+        while not enough and len(chains[0].batches) < most_batches:
+            in_threads(lambda c: chains[c].run(BATCH, keep=True), CHAINS)
+            step(BATCH)
+            enough = len(chains[0].batches) >= LEAST_BATCHES and _noise_share(chains) <= ENOUGH and _agree(chains)
+    return _pooled(chains, enough)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Of a batch of sweeps: mean and variance over it of theta's conditional mean, mean of its conditional variance
+    (rows, k); the draws of alpha (BATCH, k), delta and eta."""
+
+    mean: Array
+    spread: Array
+    inner: Array
+    alpha: Array
+    delta: Array
+    eta: Array
+
+
+class Chain:
+    """The state of one chain."""
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        theta: Array,
+        alpha: Array,
+        unknowns: Unknowns,
+        seed: np.random.SeedSequence,
+    ):
+        n, q = evidence.codes.shape
+        k = len(alpha)
+        self.evidence, self.unknowns = evidence, unknowns
+        self.rng = np.random.default_rng(seed)
+        self.cell_seed = seed.generate_state(1, np.uint64)[0]
+        self.n_done = 0
+        self.longer = (evidence.lengths[:, None] > np.arange(q)).sum(axis=0)  # rows with more than m cells (q,)
+        self.noise = Noise(evidence.schema)
+        self.alpha, self.eta = alpha.copy(), 0.5
+        self.delta = FIRST_DELTA if unknowns.contamination else unknowns.delta
+        self.theta = clean_theta(theta, self.delta, evidence.schema, least=1e-3)
+        kind = np.uint16 if k > 250 else np.uint8
+        self.assigned = np.full((n, q), np.iinfo(kind).max, kind)
+        self.row_counts = np.zeros((n, k))
+        self.counts = np.zeros((evidence.n_rows, k), np.int64)
+        self.above = np.zeros((k, q), np.int64)
+        self.batches: list[Batch] = []
+
+    def run(self, n_sweeps: int, *, keep: bool) -> None:
+        """Make sweeps, and remember their batch."""
+        total, squares, inner = (np.zeros_like(self.theta) for _ in range(3))
+        alphas, deltas, etas = np.empty((n_sweeps, len(self.alpha))), np.empty(n_sweeps), np.empty(n_sweeps)
+        for t in range(n_sweeps):
+            mean, variance = self.sweep()
+            if keep:
+                total += mean
+                squares += mean**2
+                inner += variance
+                alphas[t], deltas[t], etas[t] = self.alpha, self.delta, self.eta
+        if keep:
+            mean = total / n_sweeps
+            spread = np.maximum(squares / n_sweeps - mean**2, 0.0)
+            self.batches.append(Batch(mean, spread, inner / n_sweeps, alphas, deltas, etas))
+
+    def sweep(self) -> tuple[Array, Array]:
+        """Draw everything once; returns theta's mean and variance (rows, k) given the cells' components."""
+        evidence = self.evidence
+        assign_cells(
+            evidence.codes, evidence.starts, evidence.absent, evidence.table(self.noisy), self.alpha, self.cell_seed,
+            self.n_done, self.assigned, self.row_counts, self.counts,
+        )  # fmt: skip
+        self.n_done += 1
+        mean, variance = np.empty_like(self.theta), np.empty_like(self.theta)
+        if len(evidence.level_rows):
+            shapes = self._draw_levels()
+            if self.unknowns.contamination:
+                self._slide()
+                shapes = self._draw_levels()
+            self._draw_eta()
+            size = evidence.level_sums(shapes)
+            share = shapes / size
+            mean[evidence.level_theta], variance[evidence.level_theta] = share, share * (1.0 - share) / (size + 1.0)
+        for rows, drawn in evidence.draw_numbers(self.counts.astype(np.float64), self.theta, self.rng):
+            self.theta[rows], mean[rows], variance[rows] = drawn.theta, drawn.mean, drawn.variance
+        self._draw_alpha()
+        return mean, variance
+
+    @property
+    def noisy(self) -> Array:
+        """Theta (rows, k), noise included."""
+        return self.noise.added(self.theta, self.delta)
+
+    def _draw_levels(self) -> Array:
+        """Draw the noise cells, theta's levels and delta given the counts; returns the shapes of the levels' Dirichlet
+        (level rows, k)."""
+        rows = self.evidence.level_theta
+        counts = self.counts[self.evidence.level_rows]
+        kept = counts
+        if self.delta > 0.0:
+            noise = self.rng.binomial(counts, self.delta * self.noise.level[rows] / self.noisy[rows])
+            kept = counts - noise
+            if self.unknowns.contamination:
+                noisy = self.noise.takes_part[rows]
+                self.delta = float(self.rng.beta(1 + noise[noisy].sum(), 1 + kept[noisy].sum()))
+        shapes = kept + self.eta
+        draws = np.maximum(self.rng.standard_gamma(shapes), 1e-300)
+        self.theta[rows] = draws / self.evidence.level_sums(draws)
+        return np.asarray(shapes)
+
+    def _slide(self) -> None:
+        """Draw delta and theta along the ridge of equal likelihood."""
+        rows = self.noise.rows
+        noisy, uniform = self.noisy[rows], self.noise.level[rows]
+        free = len(self.alpha) * self.noise.n_free
+
+        def log_density(delta: float) -> float:
+            clean = (noisy - delta * uniform) / (1.0 - delta)
+            if clean.min() <= 0.0 or delta < 0.0:
+                return -np.inf
+            return float((self.eta - 1.0) * np.log(clean).sum() - free * np.log1p(-delta))
+
+        self.delta = draw_slice(log_density, self.delta, 0.02, (0.0, float((noisy / uniform).min())), self.rng)
+        self.theta[rows] = np.maximum((noisy - self.delta * uniform) / (1.0 - self.delta), 1e-300)
+
+    def _draw_alpha(self) -> None:
+        k, q = self.above.shape
+        if k == 1 and not self.unknowns.alpha0:
+            return
+        rows_above(self.row_counts, self.above)
+        before = np.arange(q)
+        tables = self.rng.binomial(self.above, self.alpha[:, None] / (self.alpha[:, None] + before)).sum(axis=1)
+        alpha0 = float(self.alpha.sum())
+        if self.unknowns.alpha0:
+
+            def log_density(at: float) -> float:
+                return float(tables.sum()) * at - float((self.longer * np.log(np.exp(at) + before)).sum())
+
+            alpha0 = float(np.exp(draw_slice(log_density, np.log(alpha0), 0.2, LOG_ALPHA0, self.rng)))
+        # a component that no cell is in keeps a positive alpha
+        self.alpha = alpha0 * np.maximum(self.rng.dirichlet(1.0 + tables), 1e-6)
+
+    def _draw_eta(self) -> None:
+        levels, how_many = np.unique(self.evidence.level_sizes, return_counts=True)
+        k = len(self.alpha)
+        logs = float(np.log(self.theta[self.evidence.level_theta]).sum())
+
+        def log_density(at: float) -> float:
+            eta = np.exp(at)
+            prior = -0.5 * (at - np.log(0.5)) ** 2
+            each = log_gamma(levels * eta) - levels * math.lgamma(eta)
+            return float(k * (how_many * each).sum() + eta * logs + prior)
+
+        self.eta = float(np.exp(draw_slice(log_density, np.log(self.eta), 0.3, LOG_ETA, self.rng)))
+
+
+def draw_slice(
+    log_density: Callable[[float], float],
+    start: float,
+    width: float,
+    bounds: tuple[float, float],
+    rng: np.random.Generator,
+) -> float:
+    """A draw from a density of one variable that leaves it invariant: slice sampling by stepping out and shrinking."""
+    level = log_density(start) - rng.exponential()
+    low = start - width * rng.random()
+    high = low + width
+    while low > bounds[0] and log_density(low) > level:
+        low -= width
+    while high < bounds[1] and log_density(high) > level:
+        high += width
+    low, high = max(low, bounds[0]), min(high, bounds[1])
+    while True:
+        at = low + (high - low) * rng.random()
+        if log_density(at) > level or high - low < 1e-12:
+            return at
+        low, high = (at, high) if at < start else (low, at)
+
+
+def _orders(chains: list[Chain]) -> list[NDArray[np.int64]]:
+    """The order of each chain's components that goes with the first chain's."""
+    means = [np.mean([batch.mean for batch in chain.batches], axis=0) / chain.evidence.units for chain in chains]
+    return [align_components(means[0], mean) for mean in means]
+
+
+def _stacked(chains: list[Chain], part: str) -> Array:
+    """A part of all batches (chains, batches, …, k), components in the first chain's order."""
+    orders = _orders(chains)
+    return np.array(
+        [
+            [getattr(batch, part)[..., order] for batch in chain.batches]
+            for chain, order in zip(chains, orders, strict=True)
+        ]
+    )
+
+
+def _noise(means: Array) -> Array:
+    """Variance of the mean over all batches (rows, k), from how batches (chains, batches, rows, k) differ."""
+    n_chains, n_batches = means.shape[:2]
+    flat = means.reshape(n_chains * n_batches, *means.shape[2:])
+    within = flat.var(axis=0, ddof=1) / (n_chains * n_batches)
+    between = means.mean(axis=1).var(axis=0, ddof=1) / n_chains
+    # two chains' difference is a poor estimate for one entry but no worse than batches' on average over entries
+    return np.asarray(np.maximum(within, 0.5 * (within + between)))
+
+
+def _variance(chains: list[Chain], means: Array) -> Array:
+    """Theta's posterior variance (rows, k): conditional variances on average and the variance of conditional means."""
+    inner = _stacked(chains, "inner") + _stacked(chains, "spread")
+    return np.asarray(inner.mean(axis=(0, 1)) + means.var(axis=(0, 1)))
+
+
+def _noise_share(chains: list[Chain]) -> float:
+    means, units = _stacked(chains, "mean"), chains[0].evidence.units
+    return float((_noise(means) / units**2).sum() / (_variance(chains, means) / units**2).sum())
+
+
+def _rhat(chains: list[Chain]) -> Array:
+    """Split R-hat of theta (rows, k): halves of chains against each other."""
+    means = _stacked(chains, "mean")
+    half = means.shape[1] // 2
+    halves = np.concatenate([means[:, :half].mean(axis=1), means[:, -half:].mean(axis=1)])
+    between = halves.var(axis=0, ddof=1)
+    within = np.maximum(_variance(chains, means) - halves.var(axis=0), 1e-12 * chains[0].evidence.units ** 2)
+    return np.asarray(np.sqrt((within + between) / within))
+
+
+def _agree(chains: list[Chain]) -> bool:
+    """Whether the chains are alike in nineteen of twenty entries of theta."""
+    return bool(np.quantile(_rhat(chains), 0.95) <= LARGEST_RHAT)
+
+
+def _pooled(chains: list[Chain], enough: bool) -> Posterior:
+    means = _stacked(chains, "mean")
+    variance, noise = _variance(chains, means), _noise(means)
+    orders = _orders(chains)
+    kept = [batch for chain in chains for batch in chain.batches]
+    return Posterior(
+        theta=means.mean(axis=(0, 1)),
+        theta_error=np.sqrt(variance),
+        alpha_draws=np.concatenate(
+            [batch.alpha[:, order] for chain, order in zip(chains, orders, strict=True) for batch in chain.batches]
+        ),
+        delta_draws=np.concatenate([batch.delta for batch in kept]),
+        eta_draws=np.concatenate([batch.eta for batch in kept]),
+        rhat=_rhat(chains),
+        ess=variance / np.maximum(noise, 1e-300),
+        n_chains=len(chains),
+        n_warm=WARM_BATCHES * BATCH,
+        n_sweeps=means.shape[1] * BATCH,
+        converged=enough,
+    )

@@ -1,0 +1,51 @@
+"""The most likely theta and memberships of a table of any kinds, and what population geneticists expect of it.
+
+Tables of diploid loci with two alleles each have a start and steps of their own (:mod:`mixmem.refinement.admixture`):
+the model and the likelihood are those of ADMIXTURE, sum of g log f + (2 - g) log(1 - f) over observed genotypes g, f
+the frequency that the sample's memberships give the locus.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixmem.data.encode import Encoded
+from mixmem.likelihood.table import Evidence
+from mixmem.moments.sums import row_weights
+from mixmem.progress import Progress
+from mixmem.refinement.admixture import are_genotypes, genotypes_of, maximise_genotypes
+from mixmem.refinement.ascent import Maximum
+from mixmem.refinement.em import Cells, Rule, maximise_cells
+from mixmem.typing import Array
+
+
+def most_likely(table: Encoded, theta: Array, memberships: Array, *, progress: Progress) -> Maximum:
+    """Theta (rows, k) and memberships (n, k) at the maximum of the likelihood, from where they are."""
+    if are_genotypes(table.schema):
+        return maximise_genotypes(genotypes_of(table), theta, memberships, weights=table.weights, progress=progress)
+    evidence = Evidence(table.codes, table.schema)
+    weights = row_weights(table.codes, table.weights)
+    rule = Rule(
+        evidence.table,
+        lambda counts, _: evidence.fitted(counts),
+        evidence.inside,
+        evidence.units,
+        (lambda at: float(weights @ evidence.scale(at))) if evidence.numbers else None,
+    )
+    cells = Cells(evidence.codes, evidence.starts, evidence.absent)
+    return maximise_cells(cells, rule, theta, memberships, weights=table.weights, progress=progress)
+
+
+def dirichlet_of(memberships: Array, weights: Array | None = None) -> Array:
+    """The alpha (k,) of a Dirichlet distribution with the means and the total variance of memberships (n, k).
+
+    >>> import numpy as np
+    >>> drawn = np.random.default_rng(0).dirichlet([0.2, 0.6], 5000)
+    >>> dirichlet_of(drawn).round(1)
+    array([0.2, 0.6])
+    """
+    mean = np.average(memberships, axis=0, weights=weights)
+    variance = np.average((memberships - mean) ** 2, axis=0, weights=weights).sum()
+    most = float((mean * (1.0 - mean)).sum())
+    alpha0 = np.clip(most / max(variance, 1e-12) - 1.0, 0.01, 200.0)
+    return np.asarray(alpha0 * np.maximum(mean, 1e-6))

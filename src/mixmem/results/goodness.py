@@ -1,0 +1,363 @@
+"""Goodness of fit: how often two levels occur together in the table, against how often the model says they do.
+
+The model's covariance of two distinct variables is
+
+    Cov(b_j, b_s) = sum_h w_h theta_jh theta_sh' - mu_j mu_s' / (alpha0 + 1)
+
+with w_h = alpha_h / (alpha0 (alpha0 + 1)) and mu_j = sum_h alpha_h theta_jh / alpha0. The fitted share of two levels is
+that covariance plus the product of their own shares in the table: a level that is merely more frequent than fitted
+would otherwise show in all its pairs. The levels' own shares are compared by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mixmem.data.kinds import KINDS, Dosage, Number
+from mixmem.data.schema import Schema, Variable
+from mixmem.data.soft_levels import starts_of
+from mixmem.errors import InputError
+from mixmem.kernels import in_threads
+from mixmem.moments.sums import first_moments, mode_rows
+from mixmem.typing import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TILE = 20
+"""Variables compared with each other in one product of matrices."""
+LEAST_COUNT = 5.0
+"""Standard errors are not taken below that of this expected count: a few rows more in a rare pair are no misfit."""
+CHANCE = 0.01
+"""Probability, by the chi-square distribution, that a table which follows the model has any pair beyond chance."""
+MANY = 0.1
+"""Share of pairs beyond chance from which components are missing rather than a few variables alike."""
+MOST_PAIRS = 1000
+"""Pairs kept in the result."""
+CHUNK_BYTES = 32_000_000
+"""Memory for one-hot rows; the counts are exact, so the bits do not depend on it."""
+
+Members = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Goodness:
+    """Observed against fitted shares of pairs of levels, worst first.
+
+    A z is (observed - fitted) / standard error. ``misfit`` is its root mean square over everything compared: about 1
+    where the model holds, less (0.6 to 0.9) if theta was learned from the same rows. ``n_pairs`` pairs of variables
+    were compared, every variable with at least ``n_partners`` others; ``n_beyond_chance`` of them differ from the model
+    more than the worst pair of a table that follows it.
+
+    ``variables`` has a row for each variable: misfit over all its partners; the partner with which it fits worst and
+    their levels with the largest z; ``share_misfit``, the root mean square z of its own level shares. ``pairs``
+    has the worst pairs (at most 1,000), with a chi-square-like statistic on so many ``degrees`` of freedom.
+    """
+
+    misfit: float
+    variables: pd.DataFrame
+    pairs: pd.DataFrame
+    n_pairs: int
+    n_beyond_chance: int
+    n_partners: int
+
+    @property
+    def summary(self) -> str:
+        """What the comparison found, in words."""
+        others = len(self.variables) - 1
+        size = f"misfit {self.misfit:.2f}; up to about 1 is chance"
+        if self.n_partners < others:
+            size += f"; each variable was compared with {self.n_partners} of {others} others"
+        if not self.n_beyond_chance:
+            return f"No pair of variables departs from what the components explain by more than chance ({size})."
+        worst = self.pairs.iloc[0]
+        many = self.n_beyond_chance > MANY * self.n_pairs
+        return (
+            f"The components do not explain how {self.n_beyond_chance:,} of {self.n_pairs:,} pairs of variables go "
+            f"together ({size}). The worst pair is {worst.variable!r} and {worst.partner!r}: {worst.level!r} with "
+            f"{worst.partner_level!r} in {worst.observed:.1%} of the rows, where {worst.fitted:.1%} are fitted."
+            + " So many pairs point to more components."
+            * many
+        )
+
+
+def goodness_of_fit(
+    codes: NDArray[np.unsignedinteger], schema: Schema, theta: Array, alpha: Array, *, max_partners: int = 200
+) -> Goodness:
+    """Compare the pairs of levels of a table (n, p) with a model: theta (rows, k), alpha (k,).
+
+    Up to ``max_partners`` + 1 variables, all pairs are compared. In wider tables each variable is compared with those
+    near it and with an even spread of the others, about ``max_partners`` in all: the cost grows with n p, not with p^2.
+
+    >>> from mixmem import simulate_gdlm
+    >>> drawn = simulate_gdlm(1000, 6, 2, random_state=0)
+    >>> found = goodness_of_fit(drawn.codes, drawn.schema, drawn.theta, drawn.alpha)
+    >>> 0.8 < found.misfit < 1.2, found.n_pairs, found.n_beyond_chance
+    (True, 15, 0)
+    """
+    import pandas as pd
+    from scipy.special import chdtri
+
+    theta, alpha = np.asarray(theta, dtype=float), np.asarray(alpha, dtype=float)
+    _check(codes, schema, theta, alpha, max_partners)
+    codes, schema, theta = as_categories(codes, schema, theta)
+    first = first_moments(codes, schema)
+    means = first.means
+    tiles = list(tile_pairs(schema.n_variables, max_partners))
+    parts = in_threads(lambda t: _compare(codes, schema, theta, alpha, means, *tiles[t]), len(tiles))
+    found = _scored(pd.concat(parts, ignore_index=True), schema)
+    beyond = found["chi_square"] > chdtri(found["degrees"], CHANCE / len(found))  # the chi-square exceeded so rarely
+    shares = _share_misfit(schema, means, theta @ alpha / alpha.sum(), first.observed * len(codes))
+    columns = ["variable", "partner", "misfit", "chi_square", "degrees", *WORST]
+    return Goodness(
+        misfit=float(_rms(found["squares"].sum(), found["weight"].sum())),
+        variables=_by_variable(found, schema, shares),
+        pairs=_named(found.head(MOST_PAIRS)[columns], schema),
+        n_pairs=len(found),
+        n_beyond_chance=int(beyond.sum()),
+        n_partners=int(np.bincount(found[["variable", "partner"]].to_numpy().ravel()).min()),
+    )
+
+
+def as_categories(
+    codes: NDArray[np.unsignedinteger], schema: Schema, theta: Array
+) -> tuple[NDArray[np.unsignedinteger], Schema, Array]:
+    """The table and theta with every variable as categories: numbers by their quarters, genotypes by one of the copies,
+    drawn at random."""
+    if all(KINDS[variable.kind] is KINDS["categorical"] for variable in schema.variables):
+        return codes, schema, theta
+    rng = np.random.default_rng(0)
+    columns, variables, parts = [], [], []
+    for j, variable in enumerate(schema.variables):
+        kind, own = KINDS[variable.kind], theta[schema.offsets[j] : schema.offsets[j + 1]]
+        levels, of_code = variable.levels, np.arange(kind.n_codes(variable))[:, None]
+        if isinstance(kind, Number):
+            counts = np.bincount(codes[:, j], minlength=len(variable.values))[: len(variable.values)]
+            of_code, levels, own = _quarters(kind, variable.values, counts, own)
+        elif isinstance(kind, Dosage):
+            of_code = kind.copies(variable)
+        lookup = np.concatenate([of_code, np.full((1, of_code.shape[1]), len(levels))])
+        columns.append(lookup[codes[:, j], rng.integers(of_code.shape[1], size=len(codes))])
+        variables.append(Variable(variable.name, levels, missing=variable.missing))
+        parts.append(own)
+    view = Schema(tuple(variables))
+    return np.stack(columns, axis=1).astype(view.codes_dtype), view, np.concatenate(parts)
+
+
+def _quarters(kind: Number, values: Array, counts: Members, theta: Array) -> tuple[Members, tuple[str, ...], Array]:
+    """The quarter of every value (values, 1), their names, and their probabilities in every component (quarters, k)."""
+    reached = np.cumsum(counts)
+    at = np.unique(np.searchsorted(reached, np.array([0.25, 0.5, 0.75]) * counts.sum()))
+    edges = values[at[at < len(values) - 1]]
+    tails = np.concatenate([np.ones((1, theta.shape[1])), kind.upper_tail(edges[:, None], theta[:, None, :])])
+    names = (*(f"to {edge:g}" for edge in edges), f"above {edges[-1]:g}" if len(edges) else "any")
+    quarters = np.searchsorted(edges, values, side="left")[:, None]
+    return quarters, names, tails - np.concatenate([tails[1:], np.zeros((1, theta.shape[1]))])
+
+
+WORST = ["level", "partner_level", "observed", "fitted", "z"]
+"""What is told of the worst pair of levels."""
+
+
+def tile_pairs(n_variables: int, max_partners: int) -> Iterator[tuple[Members, Members]]:
+    """Groups of consecutive variables to compare: each with itself, the next, and others spread round the table.
+
+    Every pair of variables occurs at most once, and all occur if ``max_partners`` allows.
+
+    >>> [(left.tolist(), right.tolist()) for left, right in tile_pairs(3, 200)]
+    [([0, 1, 2], [0, 1, 2])]
+    """
+    tiles = np.array_split(np.arange(n_variables, dtype=np.int64), -(-n_variables // TILE))
+    furthest = len(tiles) // 2
+    steps = furthest if n_variables - 1 <= max_partners else min(furthest, max(1, (max_partners // TILE - 1) // 2))
+    offsets = [0, *np.linspace(1, furthest, steps).round().astype(int).tolist()]
+    for a, b in sorted({tuple(sorted((t, (t + o) % len(tiles)))) for t in range(len(tiles)) for o in offsets}):
+        yield tiles[a], tiles[b]
+
+
+def _compare(
+    codes: NDArray[np.unsignedinteger],
+    schema: Schema,
+    theta: Array,
+    alpha: Array,
+    means: Array,
+    left: Members,
+    right: Members,
+) -> pd.DataFrame:
+    """One row for every pair of a variable of ``left`` with a later one of ``right``.
+
+    ``squares`` and ``weight`` are sums over the pairs of levels of z^2 and of what the model expects of it; the other
+    columns tell of the levels with the largest z.
+    """
+    import pandas as pd
+
+    rows, columns = mode_rows(schema, left), mode_rows(schema, right)
+    counts = pair_counts(codes, schema, left, right)
+    n = _both_observed(codes, schema, left, right)
+    observed = counts / n
+    starts = _starts(schema, left), _starts(schema, right)
+    mean_j, mean_s = means[rows][:, None], means[columns][None, :]
+    if isinstance(n, np.ndarray):  # the covariance is about the means of the rows it is taken over
+        mean_j = np.repeat(np.add.reduceat(counts, starts[1], axis=1), schema.sizes[right], axis=1) / n
+        mean_s = np.repeat(np.add.reduceat(counts, starts[0], axis=0), schema.sizes[left], axis=0) / n
+    fitted, variance = _fitted(theta[rows], theta[columns], alpha, mean_j, mean_s)
+    z, weight = _standardized(observed - fitted, variance, n)
+    pairs = np.nonzero(left[:, None] < right)
+    a, b = (cell[pairs] for cell in _largest(z, *starts))
+    return pd.DataFrame(
+        {
+            "variable": left[pairs[0]],
+            "partner": right[pairs[1]],
+            "squares": _block_sums(z**2, *starts)[pairs],
+            "weight": _block_sums(weight, *starts)[pairs],
+            "level": rows[a],
+            "partner_level": columns[b],
+            "observed": observed[a, b],
+            "fitted": fitted[a, b],
+            "z": z[a, b],
+        }
+    )
+
+
+def pair_counts(codes: NDArray[np.unsignedinteger], schema: Schema, left: Members, right: Members) -> Array:
+    """Rows in which each pair of levels occurs: (theta rows of left, theta rows of right), whole numbers."""
+    total = np.zeros((int(schema.sizes[left].sum()), int(schema.sizes[right].sum())))
+    chunk = max(1, CHUNK_BYTES // (4 * sum(total.shape)))
+    for begin in range(0, codes.shape[0], chunk):
+        part = codes[begin : begin + chunk]
+        total += _onehot(part, schema, left).T @ _onehot(part, schema, right)
+    return total
+
+
+def _both_observed(codes: NDArray[np.unsignedinteger], schema: Schema, left: Members, right: Members) -> Array | int:
+    """Rows in which both variables of each pair of levels are observed, in the shape of pair_counts; at least one."""
+    absent = schema.features.absent
+    if (absent < 0).all():
+        return len(codes)
+    seen = [(codes[:, members] != absent[members]).astype(np.float32) for members in (left, right)]
+    pairs = np.maximum((seen[0].T @ seen[1]).astype(float), 1.0)
+    return np.repeat(np.repeat(pairs, schema.sizes[left], axis=0), schema.sizes[right], axis=1)
+
+
+def _onehot(codes: NDArray[np.unsignedinteger], schema: Schema, members: Members) -> NDArray[np.float32]:
+    """b_ij of the members side by side (n, their theta rows); 32 bits hold counts up to 16 million exactly."""
+    variable = np.repeat(members, schema.sizes[members])
+    level = (mode_rows(schema, members) - schema.offsets[variable]).astype(codes.dtype)
+    return (codes[:, variable] == level).astype(np.float32)
+
+
+def _fitted(theta_j: Array, theta_s: Array, alpha: Array, mean_j: Array, mean_s: Array) -> tuple[Array, Array]:
+    """Fitted shares of pairs of levels (a, b), and n times the variance of the observed ones about them.
+
+    The shares of the levels, ``mean_j`` (a, 1 or b) and ``mean_s`` (1 or a, b), are the table's. The variance is that
+    of (b_j - mean_j)(b_s - mean_s), which the observed covariance averages over rows.
+    """
+    alpha0 = alpha.sum()
+    mu_j, mu_s = theta_j @ alpha / alpha0, theta_s @ alpha / alpha0
+    covariance = (theta_j * (alpha / (alpha0 * (alpha0 + 1.0)))) @ theta_s.T - np.outer(mu_j, mu_s) / (alpha0 + 1.0)
+    fitted = np.maximum(mean_j * mean_s + covariance, 0.0)
+    slope_j, slope_s = 1.0 - 2.0 * mean_j, 1.0 - 2.0 * mean_s  # (b - mean)^2 = slope b + mean^2, as b is 0 or 1
+    squares = (slope_j * slope_s) * fitted + (mean_j * (1.0 - mean_j)) * mean_s**2 + mean_j**2 * (slope_s * mean_s)
+    return fitted, squares - covariance**2
+
+
+def _standardized(difference: Array, variance: Array, n_rows: Array | int) -> tuple[Array, Array]:
+    """z of differences of shares whose variance is ``variance`` / n, and the z^2 that the model expects: 1, or less for
+    a share so small that its standard error was raised."""
+    least = LEAST_COUNT / n_rows
+    return difference / np.sqrt(np.maximum(variance, least) / n_rows), np.clip(variance / least, 0.0, 1.0)
+
+
+def _starts(schema: Schema, members: Members) -> Members:
+    """Where each member's levels begin among those of all members."""
+    return starts_of(schema.sizes[members])
+
+
+def _block_sums(values: Array, first: Members, second: Members) -> Array:
+    """Sums over the levels of every pair of variables: (variables of left, variables of right)."""
+    return np.asarray(np.add.reduceat(np.add.reduceat(values, first, axis=0), second, axis=1))
+
+
+def _largest(z: Array, first: Members, second: Members) -> tuple[Members, Members]:
+    """Row and column of z at which each pair of variables has its largest |z|: two arrays (left, right).
+
+    Where sizes are equal to six digits, as all four are of two binary variables, a positive z comes first, then the
+    first in order: the answer does not hang on rounding.
+    """
+    rank = 2 * np.round(np.abs(z) * 1e6).astype(np.int64) + (z > 0.0)
+    best = np.maximum.reduceat(np.maximum.reduceat(rank, first, axis=0), second, axis=1)
+    sizes = [np.diff(np.append(starts, length)) for starts, length in zip((first, second), z.shape, strict=True)]
+    place = np.where(
+        rank == np.repeat(np.repeat(best, sizes[0], axis=0), sizes[1], axis=1),
+        np.arange(z.size).reshape(z.shape),
+        z.size,
+    )
+    cell = np.minimum.reduceat(np.minimum.reduceat(place, first, axis=0), second, axis=1)
+    return cell // z.shape[1], cell % z.shape[1]
+
+
+def _scored(found: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """The pairs with misfit and chi-square, worst first: by its excess over its mean, in its standard deviations."""
+    free = np.maximum(schema.sizes - 1, 1)
+    degrees = free[found["variable"]] * free[found["partner"]]
+    misfit = np.sqrt(found["squares"] / (schema.sizes[found["variable"]] * schema.sizes[found["partner"]]))
+    excess = (misfit**2 - 1.0) * np.sqrt(degrees / 2.0)
+    scored = found.assign(misfit=misfit, chi_square=misfit**2 * degrees, degrees=degrees, excess=excess)
+    return scored.sort_values("excess", ascending=False, kind="stable", ignore_index=True)
+
+
+def _by_variable(found: pd.DataFrame, schema: Schema, share_misfit: Array) -> pd.DataFrame:
+    """The table of variables, worst first, from the scored pairs."""
+    import pandas as pd
+
+    other_way = {"variable": "partner", "partner": "variable", "level": "partner_level", "partner_level": "level"}
+    both = pd.concat([found, found.rename(columns=other_way)]).sort_values("excess", ascending=False, kind="stable")
+    sums = both.groupby("variable")[["squares", "weight"]].sum()
+    table = both.drop_duplicates("variable").sort_values("variable")[["variable", "partner", *WORST]]
+    table.insert(1, "misfit", _rms(sums["squares"], sums["weight"]))
+    table["share_misfit"] = share_misfit
+    table = table.sort_values("misfit", ascending=False, kind="stable", ignore_index=True)
+    return _named(table, schema).rename(columns={"partner": "worst_partner"})
+
+
+def _share_misfit(schema: Schema, observed: Array, fitted: Array, n_rows: Array) -> Array:
+    """Root mean square z of the level shares of each variable (p,), observed in so many rows (p,)."""
+    rows = np.maximum(np.repeat(n_rows, schema.sizes), 1.0)
+    z, _ = _standardized(observed - fitted, fitted * (1.0 - fitted), rows)
+    return np.asarray(np.sqrt(np.add.reduceat(z**2, schema.offsets[:-1]) / schema.sizes))
+
+
+def _rms(squares: ArrayLike, weight: ArrayLike) -> Array:
+    """Root mean square z from sums of z^2 and of what is expected of it.
+
+    A z of 1 is put to them, so that a variable of rare levels, of which nothing can be said, has about 1.
+    """
+    return np.sqrt((np.asarray(squares, dtype=float) + 1.0) / (np.asarray(weight, dtype=float) + 1.0))
+
+
+def _named(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """The table with names in place of variable numbers, and level texts in place of theta rows."""
+    names = np.array(schema.names, dtype=object)
+    levels = np.array([level for _, level, _ in schema.labels], dtype=object)
+    labels = {"variable": names, "partner": names, "level": levels, "partner_level": levels}
+    return table.assign(**{column: texts[table[column]] for column, texts in labels.items()})
+
+
+def _check(codes: NDArray[np.unsignedinteger], schema: Schema, theta: Array, alpha: Array, max_partners: int) -> None:
+    if codes.ndim != 2 or codes.shape[1] != schema.n_variables or not len(codes):
+        raise InputError(
+            f"codes have shape {codes.shape}; expected rows of {schema.n_variables} variables, at least one"
+        )
+    if schema.n_variables < 2:
+        raise InputError("goodness of fit compares pairs of variables; the table has one variable only")
+    if alpha.ndim != 1 or theta.shape != (schema.n_rows, len(alpha)):
+        raise InputError(
+            f"theta has shape {theta.shape} and alpha {alpha.shape}; this table needs ({schema.n_rows}, k) and (k,)"
+        )
+    if max_partners < 1:
+        raise InputError(f"max_partners must be at least 1; got {max_partners!r}")

@@ -1,0 +1,1 @@
+"""What a user need not know: alpha0, and the number of components."""

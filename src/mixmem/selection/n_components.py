@@ -1,0 +1,419 @@
+"""Choosing k: which number of components the table itself asks for.
+
+Three things are looked at for every k. Rows held out: the rows are split in halves, the model is learned on each half
+and the other half's likelihood is taken. Stability: whether the two halves found the same components. Spectrum: the
+covariance between two disjoint halves of the variables has rank k - 1 in the model, so its singular values are held
+against those of the same table with the rows of one half shuffled (parallel analysis). The held-out likelihood
+decides; the other two say how far it is to be trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixmem.data.encode import Encoded, encode_as
+from mixmem.data.schema import Schema
+from mixmem.errors import InputError
+from mixmem.kernels import threads, threads_for
+from mixmem.likelihood.marginal import row_likelihood
+from mixmem.moments.anchors import anchor_moments, capacity, largest_k, make_plan, part_of, spread_rows
+from mixmem.moments.components import align_components
+from mixmem.moments.estimate import Settings, estimate
+from mixmem.moments.sums import first_moments, row_weights, second_moments
+from mixmem.moments.theta_from_factors import theta_of
+from mixmem.parameters import check_parameters
+from mixmem.progress import LineProgress, Progress, current
+from mixmem.seeds import seed_sequence
+from mixmem.selection.alpha0 import choose_alpha0
+from mixmem.typing import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Codes = NDArray[np.unsignedinteger]
+
+LEAST_ROWS, MOST_ROWS, MOST_VARIABLES = 20, 5_000, 300
+"""Rows below which halves tell nothing, and rows and variables that are enough; of a larger table a part is taken."""
+SCORED_CELLS, LEAST_SCORED = 100_000, 500
+"""Cells whose likelihood is taken, and the least rows: the standard error of a mean needs no more."""
+PARTICLES = 128
+"""For a row's likelihood. Fewer, and Laplace's method far more so, err to the low side by more the larger k is."""
+SWEEPS, RESTARTS = 5, 3
+"""Effort of one fit. Sweeps until nothing changes took ten times as long where k is too large and chose the same k."""
+VARIABLE_SPLITS, SHUFFLES, SPECTRUM_ROWS, NOISE_ERRORS = 5, 4, 256, 3.0
+"""Random halves of the variables, shuffled tables for each, theta rows a half at most, and how many standard deviations
+above the shuffled tables' mean a singular value has to be to count."""
+DOUBTFUL = 0.5
+"""Agreement over halves of the rows below which a component is called doubtful."""
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Singular values between halves of the variables (r,), largest first, and the noise each has to exceed (r,)."""
+
+    values: Array
+    noise: Array
+
+    @property
+    def n_components(self) -> int:
+        """One more than the singular values that stand above noise before the first that does not."""
+        return 1 + int(np.cumprod(self.values > self.noise).sum())
+
+
+@dataclass(frozen=True)
+class KChoice:
+    """The number of components recommended, and what speaks for it.
+
+    ``k``; ``reason`` in words; ``table``, one row a k: ``held_out`` mean log-likelihood of a row that was not fitted,
+    ``held_out_se`` standard error of its difference to the best k's, ``stability`` and ``stability_worst`` the mean and
+    the least agreement of a component over halves of the rows (1: the same, 0: nothing in common), ``singular_value``
+    the one that the k-th component brings and the ``noise`` it has to exceed (none where the variables have too few
+    levels), ``recommended``. ``alpha0`` was used for every k; ``spectrum_k`` is the number that the singular values
+    show; ``n_rows`` and ``n_variables`` were looked at; ``seed`` and ``seconds`` a stage.
+    """
+
+    k: int
+    reason: str
+    table: pd.DataFrame
+    alpha0: float
+    spectrum_k: int
+    n_rows: int
+    n_variables: int
+    seed: Any
+    seconds: dict[str, float]
+
+    def plot(self, path: str | PathLike[str] | None = None) -> Figure:
+        """The table as a figure of three panels, written to ``path`` if there is one."""
+        from mixmem.plots import choice_figure
+
+        figure = choice_figure(self.table.to_dict("records"), self.k)
+        if path is not None:
+            figure.savefig(path)
+        return figure
+
+
+def choose_k(
+    X: Any,
+    k_range: Iterable[int] = (2, 12),
+    *,
+    alpha0: str | float = "auto",
+    variables: Mapping[str, str] | None = None,
+    missing: Any = None,
+    n_splits: int = 2,
+    random_state: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> KChoice:
+    """Recommend the number of components for a table: a frame, an array, the path of a file, or an ``Encoded``.
+
+    ``k_range`` is a pair (from, to), both tried, or a list or range of the numbers to try. Recommended is the smallest
+    k whose held-out likelihood is within one standard error of the best, rows compared pairwise. The rows are split in
+    halves ``n_splits`` times. ``alpha0`` "auto" is estimated once, at the k that the spectrum shows. The other
+    parameters are those of :class:`mixmem.GDLM`; the result is the same to the last bit for the same integer
+    ``random_state``, at any number of threads.
+
+    >>> from mixmem import choose_k, simulate_gdlm
+    >>> choose_k(simulate_gdlm(400, 12, 3, random_state=0).frame, (2, 4), alpha0=0.3, n_splits=1, random_state=0).k
+    3
+    """
+    check_parameters(
+        {
+            "alpha0": alpha0,
+            "variables": variables,
+            "missing": missing,
+            "random_state": random_state,
+            "n_jobs": n_jobs,
+            "verbose": verbose,
+        }
+    )
+    wanted = check_candidates(k_range, n_splits)
+    seed = seed_sequence(random_state)
+    for_part, for_spectrum, *for_splits = seed.spawn(2 + int(n_splits))
+    progress = LineProgress() if verbose else current()
+    with threads(n_jobs):
+        with progress.stage("read"):
+            table = encode_as(X, variables, missing)
+            if len(table.codes) < LEAST_ROWS:
+                raise InputError(
+                    f"the table has {len(table.codes)} rows; choosing k compares halves of the rows and needs at least "
+                    f"{LEAST_ROWS}"
+                )
+            rng = np.random.default_rng(for_part)
+            part = part_of(table, MOST_ROWS, MOST_VARIABLES, rng)
+            codes, schema, weights = part.codes, part.schema, row_weights(part.codes, part.weights)
+            ks = _carried(wanted, schema)
+        with progress.stage("spectrum"):
+            spectrum = moment_spectrum(codes, schema, ks[-1], np.random.default_rng(for_spectrum), weights)
+        if alpha0 == "auto":
+            likely = _settings(int(np.clip(spectrum.n_components, max(2, ks[0]), ks[-1])))
+            alpha0 = choose_alpha0(part, likely, seed=seed, progress=progress).value
+        scored, likelihood, stability = _halves_of_rows(codes, schema, weights, ks, float(alpha0), for_splits, progress)
+    chosen, held_out, error = _recommend(likelihood, stability[:, 0], weights[scored])
+    figures = _table(ks, chosen, held_out, error, stability, spectrum)
+    return KChoice(
+        k=ks[chosen],
+        reason=" ".join([*_reasons(figures, spectrum), *_notes(wanted, ks, codes, table)]),
+        table=figures,
+        alpha0=float(alpha0),
+        spectrum_k=spectrum.n_components,
+        n_rows=codes.shape[0],
+        n_variables=codes.shape[1],
+        seed=seed.entropy,
+        seconds=dict(progress.seconds),
+    )
+
+
+def check_candidates(k_range: Iterable[int], n_splits: int) -> list[int]:
+    """The numbers of components to try, ascending; what cannot be tried is refused."""
+    if not isinstance(n_splits, (int, np.integer)) or isinstance(n_splits, bool) or n_splits < 1:
+        raise InputError(f"n_splits must be an integer of at least 1; got {n_splits!r}")
+    given = list(k_range) if isinstance(k_range, Iterable) else [k_range]
+    if not given or any(not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1 for k in given):
+        raise InputError(f"k_range must be (from, to) or a list of integers, each at least 1; got {k_range!r}")
+    if isinstance(k_range, tuple) and len(given) == 2:
+        given = list(range(given[0], given[1] + 1))
+    ks = sorted({int(k) for k in given})
+    if len(ks) < 2:
+        raise InputError(
+            f"k_range must hold at least two numbers of components to choose from; got {k_range!r}: "
+            "give the smaller first, and a larger one to end with"
+        )
+    return ks
+
+
+def _carried(wanted: list[int], schema: Schema) -> list[int]:
+    """The numbers of components that the variables can carry: at least two have to remain."""
+    most = largest_k(schema)
+    ks = [k for k in wanted if k <= most]
+    if len(ks) < 2:
+        raise InputError(
+            f"the variables carry at most {most} components and k_range is {wanted[0]} to {wanted[-1]}; "
+            "try smaller numbers, or give the table more variables"
+        )
+    return ks
+
+
+# --- The spectrum of the second moments
+
+
+def moment_spectrum(
+    codes: Codes, schema: Schema, most: int, rng: np.random.Generator, weights: Array | None = None
+) -> Spectrum:
+    """The ``most`` largest singular values of the covariance between halves of the variables, mean over halves.
+
+    The noise of the r-th is what shuffled tables give once the r - 1 directions before it are taken out of both halves:
+    strong components would otherwise raise the noise that weak ones are held against.
+    """
+    halves = [_halves_of_variables(schema, rng) for _ in range(VARIABLE_SPLITS)]
+    most = min(most, *(capacity(schema, half) - 1 for pair in halves for half in pair))
+    values, noise = [], []
+    for left, right in halves:
+        u, s, vt = np.linalg.svd(_covariance(codes, schema, left, right, weights))
+        values.append(s[:most])
+        for _ in range(SHUFFLES):
+            shuffled = codes.copy()
+            shuffled[:, left] = codes[rng.permutation(len(codes))][:, left]
+            rotated = u.T @ _covariance(shuffled, schema, left, right, weights) @ vt.T
+            noise.append([np.linalg.norm(rotated[r:, r:], 2) for r in range(most)])
+    return Spectrum(np.mean(values, axis=0), np.mean(noise, axis=0) + NOISE_ERRORS * np.std(noise, axis=0, ddof=1))
+
+
+def _halves_of_variables(schema: Schema, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Two disjoint random sets of variables with no more than :data:`SPECTRUM_ROWS` theta rows each, or one each."""
+    order = rng.permutation(schema.n_variables)
+    halves = order[::2], order[1::2]
+    kept = [max(1, int((np.cumsum(schema.features.sizes[half]) <= SPECTRUM_ROWS).sum())) for half in halves]
+    return np.sort(halves[0][: kept[0]]), np.sort(halves[1][: kept[1]])
+
+
+def _covariance(
+    codes: Codes, schema: Schema, left: NDArray[np.int64], right: NDArray[np.int64], weights: Array | None = None
+) -> Array:
+    """Covariance of the levels of two groups of variables: (rows of left, rows of right)."""
+    joint = second_moments(codes, schema, left, right, weights) / row_weights(codes, weights).sum()
+    # every variable's levels sum to one, so a sum over one side over its number of variables is the other's means
+    return joint - np.outer(joint.sum(axis=1) / len(right), joint.sum(axis=0) / len(left))
+
+
+# --- Halves of the rows: held-out likelihood and stability
+
+
+def _settings(k: int) -> Settings:
+    return Settings(k, solver="pqp", matching="procrustes", n_sweeps=SWEEPS, n_restarts=RESTARTS)
+
+
+def _halves_of_rows(
+    codes: Codes,
+    schema: Schema,
+    weights: Array,
+    ks: Sequence[int],
+    alpha0: float,
+    seeds: Sequence[np.random.SeedSequence],
+    progress: Progress,
+) -> tuple[NDArray[np.int64], Array, Array]:
+    """Rows scored, their held-out log-likelihood (ks, rows scored), and stability, mean and worst (ks, 2).
+
+    One split a seed; rows may have weights (n,).
+    """
+    n = len(codes)
+    first = first_moments(codes, schema, weights)
+    means = first.means[:, None]
+    scored = spread_rows(np.arange(n), max(LEAST_SCORED, SCORED_CELLS // schema.n_variables))
+    likelihood, stability = np.zeros((len(ks), n)), np.zeros((len(ks), 2))
+    with progress.stage("halves of the rows", len(seeds) * len(ks)) as step:
+        for seed in seeds:
+            half = np.random.default_rng(seed).permutation(n) < n // 2
+            for i, k in enumerate(ks):
+                thetas = []
+                for fitted in (half, ~half):
+                    theta, alpha = _fit(codes[fitted], schema, weights[fitted], k, alpha0, seed)
+                    held_out = scored[~fitted[scored]]
+                    # as if a row of the table's means were seen in every component: a level that none of the rows
+                    # fitted shows in a component is not impossible there
+                    smooth = theta + (means - theta) * k / (weights[fitted].sum() + k)
+                    likely = theta_of(schema, smooth, first)
+                    likelihood[i, held_out] += row_likelihood(codes[held_out], schema, likely, alpha, PARTICLES)
+                    thetas.append(theta - means)
+                stability[i] += _agreement(*thetas)
+                step(1)
+    return scored, likelihood[:, scored] / len(seeds), stability / len(seeds)
+
+
+def _fit(
+    codes: Codes, schema: Schema, weights: Array, k: int, alpha0: float, seed: np.random.SeedSequence
+) -> tuple[Array, Array]:
+    """The moments' theta (soft levels, k) and alpha, all variables from the anchors."""
+    with threads_for(codes.size * k):
+        plan = make_plan(codes, schema, k, rng=np.random.default_rng(seed), weights=weights)
+        block = anchor_moments(codes, plan, weights)
+        first = first_moments(codes, schema, weights)
+        found = estimate(
+            codes, plan, first, block, alpha0, _settings(k), seed=seed, progress=Progress(), weights=weights
+        )
+    return found.theta, found.concentration.alpha
+
+
+def _agreement(one: Array, other: Array) -> Array:
+    """Mean and least cosine of matched components, as deviations from the table's means: two matrices (rows, k)."""
+    if one.shape[1] == 1:
+        return np.ones(2)  # one component is the mean, whose deviation is chance
+    other = other[:, align_components(one, other)]
+    lengths = np.linalg.norm(one, axis=0) * np.linalg.norm(other, axis=0)
+    cosines = (one * other).sum(axis=0) / np.maximum(lengths, 1e-300)
+    return np.array([cosines.mean(), cosines.min()])
+
+
+# --- The recommendation
+
+
+def _recommend(likelihood: Array, stability: Array, weights: Array | None = None) -> tuple[int, Array, Array]:
+    """Position of the smallest k within one standard error of the best, mean likelihoods, errors of their differences.
+
+    ``likelihood`` (ks, rows), rows with ``weights``; differences are taken row by row, so what makes a row likely under
+    every k cancels.
+    ``stability`` (ks,): numbers whose components are not found again on other rows do not compete; if that is all of
+    them, the smallest is left.
+    """
+    held_out = np.average(likelihood, axis=1, weights=weights)
+    found_again = stability >= DOUBTFUL
+    best = int(np.where(found_again, held_out, -np.inf).argmax()) if found_again.any() else 0
+    lost = likelihood[best] - likelihood
+    difference = np.average(lost, axis=1, weights=weights)
+    share = np.full(lost.shape[1], 1.0 / lost.shape[1]) if weights is None else weights / weights.sum()
+    spread = np.average((lost - difference[:, None]) ** 2, axis=1, weights=weights)
+    error = np.sqrt(spread * (share**2).sum() / (1.0 - (share**2).sum()))
+    near = (difference <= error) & found_again
+    return int(near.argmax()) if found_again.any() else 0, held_out, error
+
+
+def _table(
+    ks: Sequence[int], chosen: int, held_out: Array, error: Array, stability: Array, spectrum: Spectrum
+) -> pd.DataFrame:
+    import pandas as pd
+
+    place = np.array(ks) - 2  # k components bring k - 1 singular values
+    known = (place >= 0) & (place < len(spectrum.values))
+    place = np.where(known, place, 0)
+    return pd.DataFrame(
+        {
+            "k": ks,
+            "held_out": held_out,
+            "held_out_se": error,
+            "stability": stability[:, 0],
+            "stability_worst": stability[:, 1],
+            "singular_value": np.where(known, spectrum.values[place], np.nan),
+            "noise": np.where(known, spectrum.noise[place], np.nan),
+            "recommended": np.arange(len(ks)) == chosen,
+        }
+    )
+
+
+def _reasons(table: pd.DataFrame, spectrum: Spectrum) -> list[str]:
+    """What the three figures say, a sentence or two each."""
+    rows = table.to_dict("records")
+    chosen = int(table["recommended"].argmax())
+    again = table["stability"] >= DOUBTFUL
+    if not again.any():
+        return [
+            f"The table does not tell how many components it has: whatever their number, those found on one half of "
+            f"the rows are not found on the other (agreement at most {table['stability'].max():.2f}; 1: the same). "
+            f"k = {rows[chosen]['k']}, the smallest tried, is no more than the least doubtful: try smaller numbers, or "
+            "more rows."
+        ]
+    best = int(table["held_out"].where(again).argmax())
+    row = rows[chosen]
+    k = row["k"]
+    near = [i for i in (chosen, chosen - 1, chosen + 1) if 0 <= i < len(rows) and i != best]
+    short = [f"k = {rows[i]['k']} by {_difference(rows[best], rows[i])}" for i in near]
+    behind = f"falling short, a row: {', '.join(short)}"
+    if chosen == best:
+        said = [f"k = {k}: rows that were not fitted are most likely under it ({behind})."]
+    else:
+        said = [
+            f"k = {k} is the smallest number within one standard error of the best, {rows[best]['k']}, for rows that "
+            f"were not fitted ({behind})."
+        ]
+    if best == len(rows) - 1:
+        said.append("The likelihood still rises at the largest number tried: try larger ones.")
+    elif chosen == 0 and k > 1:
+        said.append("It is the smallest number tried: try smaller ones.")
+    said.append(_spectrum_says(spectrum, k))
+    agree = f"Components found on halves of the rows agree by {row['stability']:.2f} (1: the same)"
+    if row["stability_worst"] < DOUBTFUL:
+        said.append(f"{agree}, but the worst by {row['stability_worst']:.2f}: other rows may not show it again.")
+    else:
+        said.append(f"{agree}, the worst by {row['stability_worst']:.2f}.")
+    return said
+
+
+def _difference(best: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    return f"{best['held_out'] - row['held_out']:.3f} ± {row['held_out_se']:.3f}"
+
+
+def _spectrum_says(spectrum: Spectrum, k: int) -> str:
+    shown, looked = spectrum.n_components, len(spectrum.values)
+    above = f"{shown - 1} of {looked} singular values of the second moments stand above noise, one less than components"
+    if shown > looked:
+        return f"The spectrum shows {shown} components or more ({above})."
+    if shown == k:
+        return f"The spectrum shows the same number ({above})."
+    return f"The spectrum shows {shown} ({above}): look at that number too."
+
+
+def _notes(wanted: Sequence[int], ks: Sequence[int], codes: Codes, table: Encoded) -> list[str]:
+    """What was left out of the range or the table."""
+    said = []
+    if len(ks) < len(wanted):
+        left = ", ".join(map(str, wanted[len(ks) :]))
+        said.append(f"Not tried: k = {left}, more than the variables can carry.")
+    if codes.shape != table.codes.shape:
+        n, p = table.codes.shape
+        said.append(f"Looked at {codes.shape[0]:,} of {n:,} rows and {codes.shape[1]:,} of {p:,} variables.")
+    return said

@@ -1,0 +1,238 @@
+"""Each kind: its soft levels, what follows from them, and its densities, fits and draws."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mixmem import InputError, Variable
+from mixmem.data.kinds import KINDS, LEAST_VARIANCE, SIZES, Sums
+from mixmem.data.value_grid import measure
+
+RNG = np.random.default_rng(0)
+COLUMNS = {
+    "normal": RNG.normal(10.0, 3.0, 900),
+    "lognormal": RNG.lognormal(0.0, 1.5, 900),
+    "far": 1e6 + RNG.normal(0.0, 1.0, 900),
+    "tiny": 1e-9 * RNG.standard_normal(900),
+    "two values": RNG.choice([-1.0, 4.0], 900),
+    "poisson": RNG.poisson(4.0, 900).astype(float),
+    "rare": np.where(RNG.random(900) < 0.9, 0.0, RNG.poisson(6.0, 900)).astype(float),
+}
+
+
+def number(column, kind="continuous"):
+    found = measure(column)
+    return Variable("y", kind=kind, values=found.values, knots=found.knots), found
+
+
+def genotype(alleles, ploidy=2):
+    return Variable("g", tuple("ACGT"[:alleles]), kind="dosage", ploidy=ploidy)
+
+
+def soft_levels(variable):
+    """(codes, soft levels): the shares as a matrix."""
+    kind = KINDS[variable.kind]
+    where, shares = kind.soften(variable)
+    out = np.zeros((kind.n_codes(variable), kind.n_soft(variable)))
+    for code in range(len(where)):
+        np.add.at(out[code], where[code], shares[code])
+    return out
+
+
+VARIABLES = [
+    Variable("c", ("a", "b", "c")),
+    Variable("o", ("1", "2", "3", "4"), "int", "ordinal"),
+    Variable("b", ("no", "yes"), kind="binary"),
+    genotype(2),
+    genotype(2, ploidy=4),
+    genotype(3),
+    *(number(column)[0] for column in COLUMNS.values()),
+    *(number(COLUMNS[name], "count")[0] for name in ("poisson", "rare")),
+]
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_soft_levels_of_every_code_sum_to_one(variable):
+    soft = soft_levels(variable)
+    assert soft.shape[0] == KINDS[variable.kind].n_codes(variable)
+    assert (soft >= 0).all()
+    assert np.abs(soft.sum(axis=1) - 1).max() < 1e-12
+    if not variable.is_number or len(variable.values) > 2:  # two values leave the spline between them idle
+        assert (soft.max(axis=0) > 0.2).all()
+
+
+def test_categories_are_levels_of_their_own():
+    for variable in VARIABLES[:3]:
+        assert (soft_levels(variable) == np.eye(len(variable.levels))).all()
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_mean_and_variance_of_a_sample_follow_from_its_soft_levels(name):
+    """Exactly: quadratic splines hold y and y^2."""
+    column = COLUMNS[name]
+    variable, found = number(column)
+    mean, variance = KINDS["continuous"].raw_moments(variable, soft_levels(variable)[found.codes].mean(axis=0)[:, None])
+    unit = column.std()
+    assert abs(mean[0] - column.mean()) < 1e-9 * max(unit, abs(column.mean()))
+    assert abs(variance[0] - column.var()) < 1e-9 * (np.abs(column - column.mean()).max() ** 2)
+    if name == "normal":
+        assert abs(mean[0] - column.mean()) < 1e-9
+        assert abs(variance[0] - column.var()) < 1e-9
+
+
+def test_parameters_are_the_moments_and_stay_positive():
+    variable, found = number(COLUMNS["poisson"], "count")
+    share = soft_levels(variable)[found.codes].mean(axis=0)[:, None]
+    assert KINDS["count"].parameters(variable, share, 4.0)[0, 0] == pytest.approx(COLUMNS["poisson"].mean(), abs=1e-9)
+    variable, found = number(COLUMNS["normal"])
+    pure = np.eye(KINDS["continuous"].n_soft(variable))  # all of one soft level: the variance may be negative
+    _, raw = KINDS["continuous"].raw_moments(variable, pure)
+    theta = KINDS["continuous"].parameters(variable, pure, 9.0)
+    assert raw.min() <= 0.0
+    assert (theta[1] >= LEAST_VARIANCE * 9.0).all()
+    assert (theta[0] >= variable.knots[0] - 1e-9).all()
+    assert (theta[0] <= variable.knots[-1] + 1e-9).all()
+    shares = np.array([[0.2], [0.8]])
+    assert (KINDS["dosage"].parameters(genotype(2), shares, 0.0) == shares).all()
+
+
+def test_copies_of_two_alleles():
+    assert KINDS["dosage"].copies(genotype(2)).tolist() == [[0, 0], [0, 1], [1, 1]]
+    four = KINDS["dosage"].copies(genotype(2, ploidy=4))
+    assert four.sum(axis=1).tolist() == [0, 1, 2, 3, 4]
+    assert (np.diff(four, axis=1) >= 0).all()
+    assert soft_levels(genotype(2, ploidy=4))[:, 1].tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert genotype(2, ploidy=4).of_codes() == [0, 1, 2, 3, 4, None]
+
+
+def test_copies_of_three_alleles():
+    """The code of a pair a <= b is b (b + 1) / 2 + a."""
+    pairs = KINDS["dosage"].copies(genotype(3))
+    assert pairs.tolist() == [[0, 0], [0, 1], [1, 1], [0, 2], [1, 2], [2, 2]]
+    assert (pairs[:, 1] * (pairs[:, 1] + 1) // 2 + pairs[:, 0] == np.arange(6)).all()
+    assert genotype(3).of_codes() == ["A/A", "A/C", "C/C", "A/G", "C/G", "G/G", None]
+    with pytest.raises(InputError, match="3 alleles in 4 copies; expected two alleles, or two copies"):
+        genotype(3, ploidy=4)
+
+
+def test_densities_are_those_of_scipy():
+    values = np.array([0.0, 1.0, 7.0, 30.0])[:, None]
+    rate = np.array([0.01, 2.0, 12.0])
+    count, continuous = KINDS["count"], KINDS["continuous"]
+    for size, exact in ((2.5, stats.nbinom(2.5, 2.5 / (2.5 + rate))), (np.inf, stats.poisson(rate))):
+        theta = np.broadcast_to(np.stack([rate, rate + rate**2 / size])[:, None, :], (2, 4, 3))
+        close = {"rtol": 1e-9, "atol": 1e-9} if size == 2.5 else {"rtol": 1e-3, "atol": 1e-3}
+        assert np.allclose(count.log_density(values, theta), exact.logpmf(values), **close)
+        assert np.allclose(count.upper_tail(values, theta[:, :1]), exact.sf(values), **close)
+        assert (count.upper_tail(np.array([[-1.0]]), theta[:, :1]) == 1).all()
+    mean, variance = np.array([-1.0, 2.0, 30.0]), np.array([0.5, 4.0, 100.0])
+    exact = stats.norm(mean, np.sqrt(variance))
+    theta = np.broadcast_to(np.stack([mean, variance])[:, None, :], (2, 4, 3))
+    assert np.allclose(continuous.log_density(values, theta), exact.logpdf(values), rtol=1e-12)
+    assert np.allclose(continuous.upper_tail(values, theta[:, :1]), exact.sf(values), atol=1e-12)
+
+
+def sums_of(values, weights):
+    """Sums of values (n,) that two components hold by weights (n, 2), about the column's mean."""
+    center, spread = values.mean(), values.var()
+    about = (values - center)[:, None]
+    n, first, second = (np.sum(weights * part, axis=0)[None] for part in (1.0, about, about**2))
+    return Sums(n, first, second, np.array([[center]]), np.array([[spread]]))
+
+
+def test_fitted_counts_have_their_mean_and_one_size():
+    rng = np.random.default_rng(1)
+    values, weights = rng.negative_binomial(3.0, 0.4, 4000).astype(float), rng.random((4000, 2))
+    mean, variance = KINDS["count"].fitted(sums_of(values, weights))[:, 0]
+    assert np.allclose(mean, (weights * values[:, None]).sum(axis=0) / weights.sum(axis=0))
+    size = mean**2 / (variance - mean)
+    assert np.allclose(size, size[0])
+    assert size[0] == pytest.approx(3.0, rel=0.15)
+
+
+def test_fitted_is_the_most_likely_theta():
+    kind, values, weights = "continuous", COLUMNS["normal"], np.random.default_rng(1).random((900, 2))
+    theta = KINDS[kind].fitted(sums_of(values, weights))[:, 0]
+
+    def likelihood(candidate):
+        logs = KINDS[kind].log_density(
+            values[:, None], np.broadcast_to(candidate[:, None, :], (len(candidate), 900, 2))
+        )
+        return (weights * logs).sum(axis=0)
+
+    best = likelihood(theta)
+    assert np.allclose(theta[0], (weights * values[:, None]).sum(axis=0) / weights.sum(axis=0))
+    for row in range(len(theta)):
+        for factor in (0.98, 1.02):
+            moved = theta.copy()
+            moved[row] *= factor
+            assert (likelihood(moved) < best).all()
+
+
+def test_draws_of_counts_are_those_of_the_posterior():
+    """Mean and size of one component against sums over a grid of both."""
+    values = np.random.default_rng(2).negative_binomial(2.0, 0.3, 60).astype(float)
+    levels, numbers = np.unique(values, return_counts=True)
+    count = KINDS["count"]
+    grown = count.grown(levels[:, None], numbers[:, None].astype(float), np.array([0]))
+    sums = replace(sums_of(values, np.ones((60, 1))), grown=grown)
+    rng, theta, found = np.random.default_rng(3), count.fitted(sums), []
+    for _ in range(20_000):
+        theta = count.draw(sums, theta, rng).theta
+        found.append((theta[0, 0, 0], np.log(theta[0, 0, 0] ** 2 / (theta[1, 0, 0] - theta[0, 0, 0]))))
+    mean, size = np.linspace(1.0, 14.0, 800)[:, None], SIZES[None]
+    logs = stats.nbinom(size, size / (size + mean)).logpmf(values[:, None, None]).sum(axis=0)
+    logs += stats.gamma(0.5, scale=2.0 * values.mean()).logpdf(mean)
+    share = np.exp(logs - logs.max())
+    share /= share.sum()
+    for draws, grid in zip(np.array(found).T, (mean, np.log(size)), strict=True):
+        expected = (share * grid).sum()
+        deviation = np.sqrt((share * (grid - expected) ** 2).sum())
+        assert abs(draws.mean() - expected) < 0.06 * deviation
+        assert draws.std() == pytest.approx(deviation, rel=0.06)
+
+
+def test_draws_have_the_mean_and_variance_they_say():
+    kind, values = "continuous", COLUMNS["normal"][:40]
+    sums = sums_of(values, np.random.default_rng(2).random((40, 2)))
+    rng = np.random.default_rng(3)
+    draws = [KINDS[kind].draw(sums, np.empty(0), rng) for _ in range(40_000)]
+    theta = np.array([drawn.theta[:, 0] for drawn in draws])
+    mean, variance = draws[0].mean[:, 0], draws[0].variance[:, 0]
+    assert np.abs((theta.mean(axis=0) - mean) / np.sqrt(variance)).max() < 0.02
+    assert np.abs(theta.var(axis=0) / variance - 1).max() < 0.06
+    # with hundreds of rows the posterior is about the fit
+    many = sums_of(np.tile(values, 100), np.ones((4000, 2)))
+    assert np.allclose(KINDS[kind].draw(many, np.empty(0), rng).mean, KINDS[kind].fitted(many), rtol=0.01)
+
+
+def test_draws_of_empty_components_are_proper():
+    """A component without cells has its prior, at the column's size."""
+    empty = Sums(*np.zeros((3, 1, 1)), np.array([[5.0]]), np.array([[2.0]]), np.zeros((1, len(SIZES))))
+    rng = np.random.default_rng(0)
+    for kind in ("count", "continuous"):
+        draws = [KINDS[kind].draw(empty, np.full((2, 1, 1), 5.0), rng) for _ in range(2000)]
+        assert np.isfinite([drawn.theta for drawn in draws]).all()
+        assert np.isfinite([draws[0].mean, draws[0].variance]).all()
+        assert abs(np.median([drawn.theta[0] for drawn in draws]) - 5.0) < 3.0
+
+
+def test_samples_follow_theta():
+    rng = np.random.default_rng(4)
+    counts = KINDS["count"].sample(np.full((2, 20_000), 3.5), rng)
+    few = np.bincount(counts[counts < 12].astype(int), minlength=12)
+    shares = stats.poisson(3.5).pmf(np.arange(12))
+    assert stats.chisquare(few, shares / shares.sum() * few.sum()).pvalue > 1e-3
+    spread = KINDS["count"].sample(np.tile([[3.5], [14.0]], 200_000), rng)
+    assert spread.var() == pytest.approx(14.0, rel=0.03)
+    reals = KINDS["continuous"].sample(np.tile([[2.0], [9.0]], 20_000), rng)
+    assert stats.kstest(reals, stats.norm(2.0, 3.0).cdf).pvalue > 1e-3
+
+
+def test_numbers_have_no_levels():
+    with pytest.raises(InputError, match="'y' is a number and has no levels; got 2"):
+        Variable("y", ("1", "2"), kind="count")

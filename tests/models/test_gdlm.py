@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mixmem import GDLM, InputError, load, rmse, simulate_gdlm
+
+TABLE = simulate_gdlm(800, 20, 3, random_state=0)
+
+
+def fitted(**options):
+    return GDLM(3, alpha0=0.3, random_state=0, **options).fit(TABLE.frame)
+
+
+@parametrize_with_checks([GDLM(2, alpha0=1.0, random_state=0)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_theta_alpha_and_report_have_their_documented_shape():
+    model = fitted()
+    assert list(model.theta_.columns) == ["variable", "level", "statistic", *(f"component_{h}" for h in (1, 2, 3))]
+    columns = model.theta_.groupby("variable")[["component_1", "component_2", "component_3"]].sum()
+    assert np.allclose(columns, 1)
+    assert (model.theta_.iloc[:, 3:] >= 0).all(axis=None)
+    assert model.alpha_.sum() == pytest.approx(0.3)
+    assert model.alpha0_ == pytest.approx(0.3)
+    assert (np.diff(model.alpha_) <= 0).all()
+    report = model.report_
+    assert report["converged"]
+    assert 0 < report["blocks"]["negative_fraction"] < 0.6
+    assert abs(report["alpha0"]["discrepancy"]) < 0.1
+    assert report["matching"]["anchors_kept"]["permutation"] == [0, 1, 2]
+    assert {"read", "moments", "anchor block", "sweeps"} <= report["seconds"].keys()
+
+
+def test_recovery():
+    model = fitted()
+    assert rmse(TABLE.theta, model.theta_.iloc[:, 3:]) < 0.045  # 0.0294 when written; sampling error alone
+    assert rmse(TABLE.memberships, model.transform(TABLE.frame)) < 0.15
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda frame: frame,
+        pl.from_pandas,
+        lambda frame: frame.astype(str),
+        lambda frame: frame.astype("category"),
+        lambda frame: frame[frame.columns[::-1]],
+    ],
+    ids=["pandas", "polars", "text", "category", "reordered"],
+)
+def test_new_rows_come_in_any_form(convert):
+    model = fitted()
+    assert (model.transform(convert(TABLE.frame)) == model.transform(TABLE.frame)).all()
+
+
+def test_arrays_and_frames_give_the_same_model():
+    assert (fitted().alpha_ == GDLM(3, alpha0=0.3, random_state=0).fit(TABLE.codes).alpha_).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"n_partitions": 4, "sweeps": 0}, {"n_partitions": 4, "sweeps": 2}])
+def test_the_same_bits_at_any_number_of_threads(options):
+    table = simulate_gdlm(1300, 60, 3, random_state=1).codes
+    one, two = (GDLM(3, alpha0=0.3, random_state=0, n_jobs=jobs, **options).fit(table) for jobs in (1, 2))
+    assert (one.theta_.iloc[:, 3:].to_numpy() == two.theta_.iloc[:, 3:].to_numpy()).all()
+    assert (one.alpha_ == two.alpha_).all()
+    assert (one.transform(table) == two.transform(table)).all()
+    assert (one.score_samples(table) == two.score_samples(table)).all()
+
+
+def test_the_same_bits_with_alpha0_estimated_and_another_seed_differs():
+    one, two, other = (
+        GDLM(3, random_state=seed, n_jobs=jobs).fit(TABLE.codes) for seed, jobs in ((0, 1), (0, 2), (1, 2))
+    )
+    assert one.alpha0_ == two.alpha0_ != other.alpha0_
+    assert (one.alpha_ == two.alpha_).all()
+
+
+def test_the_papers_way_matches_every_block():
+    table = simulate_gdlm(3000, 80, 3, random_state=2)
+    model = GDLM(3, alpha0=0.3, n_partitions=10, sweeps=0, random_state=0).fit(table.codes)
+    report = model.report_
+    assert report["blocks"]["count"] == 11
+    assert report["blocks"]["converged"] == 11
+    assert report["matching"]["blocks"] == 10
+    assert report["matching"]["guaranteed"] == 10
+    assert report["sweeps"] is None
+    assert rmse(table.theta, model.theta_.iloc[:, 3:]) < 0.03
+
+
+@pytest.mark.parametrize("solver", ["wnmf", "pqp", "hals", "tpm", "nojd0", "nojd1", "meld"])
+@pytest.mark.parametrize("matching", ["angle", "procrustes"])
+def test_solvers_and_matchings_in_the_papers_way(solver, matching):
+    table = simulate_gdlm(3000, 40, 3, random_state=2)
+    model = GDLM(
+        3, alpha0=0.3, n_partitions=3, sweeps=0, solver=solver, matching=matching, n_restarts=4, random_state=0
+    ).fit(table.codes)
+    assert rmse(table.theta, model.theta_.iloc[:, 3:]) < 0.1
+
+
+def test_one_component_is_the_mean():
+    model = GDLM(1, alpha0=1.0, random_state=0).fit(TABLE.codes)
+    shares = np.concatenate([np.bincount(TABLE.codes[:, j], minlength=4) / 800 for j in range(20)])
+    assert np.allclose(model.theta_["component_1"], shares)
+    assert (model.transform(TABLE.codes) == 1).all()
+
+
+def test_likelihood_prefers_the_model_that_made_the_rows():
+    model = fitted()
+    fresh = simulate_gdlm(800, 20, 3, random_state=9).frame
+    assert model.score(TABLE.frame) > model.score(fresh) + 1
+    assert model.score(TABLE.frame) == pytest.approx(model.score_samples(TABLE.frame).mean())
+
+
+def test_samples_look_like_the_table():
+    model = fitted()
+    drawn = model.sample(20_000, random_state=0)
+    assert list(drawn.columns) == list(TABLE.frame.columns)
+    gap = (drawn == 0).mean() - (TABLE.frame == 0).mean()
+    assert gap.abs().max() < 0.05
+    assert model.sample(5, random_state=1).equals(model.sample(5, random_state=1))
+
+
+def test_saved_models_come_back_whole(tmp_path):
+    model = fitted()
+    model.save(tmp_path / "m.mixmem")
+    again = load(tmp_path / "m.mixmem")
+    assert again.get_params() == model.get_params()
+    assert again.report_ == model.report_
+    pd.testing.assert_frame_equal(again.theta_, model.theta_)
+    assert (again.transform(TABLE.frame) == model.transform(TABLE.frame)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_components": 0}, "n_components must be an integer of at least 1; got 0"),
+        ({"n_components": 2.5}, "n_components must be an integer"),
+        ({"alpha0": -1}, "alpha0 must be 'auto' or a positive number from 1e-6 to 1e6; got -1"),
+        ({"alpha0": 1e300}, "alpha0 must be 'auto' or a positive number from 1e-6 to 1e6; got 1e"),
+        ({"alpha0": "some"}, "alpha0 must be 'auto'"),
+        ({"sweeps": -1}, "sweeps must be 'auto' or an integer of at least 0"),
+        ({"n_partitions": 0}, "n_partitions must be 'auto' or an integer of at least 1"),
+        ({"solver": "magic"}, "solver must be one of 'pqp'"),
+        ({"matching": "luck"}, "matching must be one of 'procrustes', 'angle'; got 'luck'"),
+        ({"refine": "magic"}, "refine must be None, 'auto', 'gibbs' or 'em'; got 'magic'"),
+        ({"contamination": 1.0}, "contamination must be 'auto' or a share from 0 to less than 1; got 1.0"),
+        ({"n_jobs": 0}, "n_jobs must be None"),
+        ({"random_state": "x"}, "random_state must be None"),
+        ({"variables": {"x99": "ordinal"}}, "no variable 'x99'"),
+        ({"variables": {"x1": "vague"}}, "'x1' is declared 'vague'; expected one of categorical"),
+        ({"n_components": 40}, "more than the anchors can carry"),
+        ({"solver": "lee_seung"}, "'lee_seung' needs a tensor without negative entries"),
+    ],
+)
+def test_bad_parameters_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        GDLM(**{"n_components": 3, "alpha0": 0.3, "random_state": 0, **options}).fit(TABLE.frame)
+
+
+def test_unknown_levels_are_refused_by_name():
+    new = TABLE.frame.copy()
+    new.loc[7, "x3"] = 9
+    with pytest.raises(InputError, match=r"'x3', row 8 .*holds '9', a level the model does not know"):
+        fitted().transform(new)
+
+
+def test_a_fit_that_does_not_settle_warns(monkeypatch):
+    monkeypatch.setattr("mixmem.moments.estimate.MOST_SWEEPS", 1)
+    with pytest.warns(ConvergenceWarning, match="did not converge: stopped after 1 sweeps"):
+        assert not fitted(refine=None).report_["converged"]
+
+
+def test_equal_rows_get_equal_likelihoods():
+    model = fitted()
+    twice = pd.concat([TABLE.frame[:50], TABLE.frame[:50][::-1]])
+    scores = model.score_samples(twice)
+    assert (scores[:50] == scores[50:][::-1]).all()
+
+
+def test_declared_kinds_stand_in_the_schema():
+    assert fitted(variables={"x3": "ordinal"}).schema_.variables[3].kind == "ordinal"
+
+
+def test_verbose_speaks_on_standard_error_only(capfd):
+    fitted(verbose=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "mixmem: sweeps:" in err
+
+
+def test_importing_the_package_is_light():
+    code = "import mixmem, sys; sys.exit(any(m in sys.modules for m in ('numba', 'pandas', 'polars', 'sklearn')))"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_one_component_has_no_alpha0_to_look_for():
+    model = GDLM(1, random_state=0).fit(TABLE.frame)
+    assert model.alpha0_ == 1.0
+    assert not model.report_["alpha0"]["estimated"]

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mixmem import InputError, match_columns
+from mixmem.moments.matching import METHODS, angle_guarantee, procrustes_guarantee
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 8), st.sampled_from(METHODS))
+def test_any_permutation_is_undone(seed, k, method):
+    rng = np.random.default_rng(seed)
+    theta = rng.dirichlet(np.full(12, 0.5), size=k).T
+    order = rng.permutation(k)
+    matched = match_columns(theta, theta[:, order], method)
+    assert (theta[:, order][:, matched.permutation] == theta).all()
+
+
+def unit(matrix):
+    return matrix / np.linalg.norm(matrix, axis=0)
+
+
+@pytest.mark.parametrize(("method", "condition"), [("angle", angle_guarantee), ("procrustes", procrustes_guarantee)])
+def test_permutation_is_right_whenever_the_theorem_applies(method, condition):
+    """1,000 perturbed matrices in which the theorem's condition holds, at perturbations up to where it fails."""
+    rng = np.random.default_rng(0)
+    held = tight = 0
+    while held < 1000:
+        k, d = int(rng.integers(2, 9)), int(rng.integers(10, 60))
+        theta = unit(rng.dirichlet(np.full(d, rng.uniform(0.1, 1.0)), size=k).T)
+        noise = rng.standard_normal((d, k))
+        size = 10 ** rng.uniform(-3, 0.5)
+        other = unit(np.maximum(theta + size * noise / np.linalg.norm(noise, axis=0), 0.0))
+        guarantee = condition(theta, other)
+        if not guarantee.holds:
+            continue
+        held += 1
+        tight += guarantee.margin < 0.05
+        order = rng.permutation(k)
+        matched = match_columns(theta, other[:, order], method)
+        assert (order[matched.permutation] == np.arange(k)).all()
+        assert not matched.assigned
+        assert matched.guaranteed
+    assert tight > 50  # the cases reach up to the theorem's edge
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_repeated_argmax_becomes_an_assignment_and_is_said(method):
+    """Both other columns lie nearest the first reference column: the argmax alone would give it to both."""
+    theta = np.array([[1.0, 0.6], [0.0, 0.8], [0.0, 0.0]])
+    other = np.array([[1.0, 0.95], [0.1, 0.0], [0.0, 0.5]])
+    matched = match_columns(theta, other, method)
+    assert sorted(matched.permutation.tolist()) == [0, 1]
+    if method == "angle":
+        assert matched.assigned
+        assert not matched.guaranteed
+
+
+def test_margins_fall_as_the_error_grows():
+    rng = np.random.default_rng(1)
+    theta = unit(rng.dirichlet(np.full(20, 0.3), size=4).T)
+    noise = rng.standard_normal(theta.shape)
+    found = [match_columns(theta, theta + size * noise) for size in (0.0, 0.001, 0.01, 0.1)]
+    for theorem in ("angle", "procrustes"):
+        margins = [getattr(match, theorem).margin for match in found]
+        assert margins == sorted(margins, reverse=True)
+        assert getattr(found[0], theorem).holds
+        assert not getattr(match_columns(theta, noise), theorem).holds
+
+
+def test_refusals():
+    with pytest.raises(InputError, match="'procrustes', 'angle'; got 'nearest'"):
+        match_columns(np.eye(2), np.eye(2), "nearest")
+    with pytest.raises(InputError, match=r"one shape; got \(2, 2\) and \(3, 3\)"):
+        match_columns(np.eye(2), np.eye(3))

@@ -1,0 +1,159 @@
+"""Standard errors and intervals: right where the answer is known, kept with the model, refused where there are none."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+from mixmem import GDLM, InputError, Schema, Variable, align_components, load, simulate_gdlm
+from mixmem.data.encode import Encoded
+from mixmem.refinement.choose import choose_method
+from mixmem.results.uncertainty import beta_interval
+
+TABLE = simulate_gdlm(1000, 15, 3, random_state=5)
+
+
+def model(**options):
+    return GDLM(3, **{"alpha0": 0.3, "random_state": 0, **options}).fit(TABLE.encoded)
+
+
+def coverage(fitted):
+    order = np.argsort(align_components(TABLE.theta, fitted._theta))
+    table = fitted.intervals(level=0.95)
+    table = table[table.parameter == "theta"]
+    truth = TABLE.theta[:, order].ravel()
+    return np.mean((table.lower <= truth) & (truth <= table.upper))
+
+
+def test_errors_of_one_component_are_those_of_shares():
+    fitted = GDLM(1, alpha0=1.0, refine=None, random_state=0).fit(TABLE.encoded)
+    table = fitted.intervals()
+    theta = table[table.parameter == "theta"]
+    expected = np.sqrt(theta.estimate * (1 - theta.estimate) / 1000)
+    assert abs(np.median(theta.standard_error / expected) - 1.0) < 0.15
+
+
+@pytest.mark.parametrize("refine", [None, "gibbs"])
+def test_intervals_hold_the_truth(refine):
+    assert 0.9 < coverage(model(refine=refine)) < 0.995
+
+
+def test_the_table_of_intervals():
+    table = model().intervals(level=0.9)
+    assert table.columns.tolist() == [
+        "parameter", "variable", "level", "statistic", "component", "estimate", "standard_error", "lower", "upper",
+    ]  # fmt: skip
+    assert table.parameter.value_counts().to_dict() == {"theta": 180, "alpha": 3, "alpha0": 1, "contamination": 1}
+    assert (table.lower <= table.upper).all()
+    inside = table[table.parameter == "theta"]
+    assert (inside.lower >= 0).all()
+    assert (inside.upper <= 1).all()
+    wider = model().intervals(level=0.99)
+    assert ((wider.upper - wider.lower) >= (table.upper - table.lower) - 1e-12).all()
+
+
+def test_intervals_stay_with_the_file_and_need_the_table_otherwise(tmp_path):
+    sampled, moments = model(refine="gibbs"), model(refine=None)
+    for fitted in (sampled, moments):
+        fitted.save(tmp_path / "m.mixmem")
+        again = load(tmp_path / "m.mixmem")
+        if fitted is sampled:
+            assert again.intervals().equals(sampled.intervals())
+            assert again.contamination_ == sampled.contamination_
+            assert (again.transform(TABLE.encoded) == sampled.transform(TABLE.encoded)).all()
+    with pytest.raises(InputError, match=r"need the table it came from.*intervals\(X=table\)"):
+        again.intervals()
+    with pytest.raises(InputError, match="of 1000 rows; this one has 40"):
+        again.intervals(X=TABLE.frame[:40])
+    assert again.intervals(X=TABLE.encoded).equals(moments.intervals())
+    moments.save(tmp_path / "m.mixmem")
+    assert load(tmp_path / "m.mixmem").intervals().equals(moments.intervals())
+
+
+def test_a_copied_model_leaves_its_table_behind():
+    fitted = model(refine=None)
+    assert copy.deepcopy(fitted)._table is None
+    assert len(fitted.intervals()) == 183
+
+
+def test_nonsense_is_refused():
+    with pytest.raises(InputError, match="between 0 and 1; got 95"):
+        model().intervals(level=95)
+    with pytest.raises(InputError, match="no standard errors after refine='em'"):
+        model(refine="em").intervals()
+
+
+def test_beta_quantiles_have_the_moments_asked_for():
+    low, high = beta_interval(np.array([0.2, 0.0, 1.0, 0.3]), np.array([0.01, 0.0, 0.0, 0.0]), 0.95)
+    assert low[0] < 0.2 < high[0]
+    assert np.allclose(low[1:], [0.0, 1.0, 0.3], atol=1e-3)
+    assert np.allclose(high[1:], [0.0, 1.0, 0.3], atol=1e-3)
+
+
+def test_membership_intervals_are_a_table_by_row_and_component():
+    fitted = model()
+    rows = TABLE.frame[:4].set_axis(["a", "b", "c", "d"])
+    table = fitted.membership_intervals(rows)
+    assert table.row.tolist() == [name for name in "abcd" for _ in range(3)]
+    assert np.allclose(table.estimate.to_numpy().reshape(4, 3).sum(axis=1), 1.0)
+    assert (table.lower <= table.estimate).all()
+    assert (table.estimate <= table.upper).all()
+
+
+def table_of(n_rows, n_variables, kind="categorical", weights=None):
+    """A table of this shape, of which every cell is the same byte."""
+    schema = Schema(tuple(Variable(f"v{j}", ("0", "1"), kind=kind) for j in range(n_variables)))
+    codes = np.broadcast_to(np.zeros(1, np.uint8), (n_rows, n_variables))
+    return Encoded(codes, schema, np.broadcast_to(0, n_rows), weights)
+
+
+def test_auto_refines_short_rows_and_says_why():
+    assert choose_method("auto", table_of(1000, 25), 5)[0] == "gibbs"
+    method, reason = choose_method("auto", table_of(1000, 1000), 5)
+    assert method is None
+    assert "1000 variables" in reason
+    method, reason = choose_method("auto", table_of(10_000_000, 100), 5)
+    assert method is None
+    assert "minutes" in reason
+    assert choose_method("auto", table_of(1000, 25), 1)[0] is None
+    assert choose_method("em", table_of(10, 10), 2) == ("em", "asked for")
+
+
+def test_how_weighted_rows_and_genotypes_are_refined():
+    whole, halves = np.full(1000, 3.0), np.full(1000, 0.5)
+    assert choose_method("auto", table_of(1000, 25, weights=whole), 5)[0] == "gibbs"
+    method, reason = choose_method("auto", table_of(1000, 25, weights=halves), 5)
+    assert method is None
+    assert "no whole numbers" in reason
+    with pytest.raises(InputError, match="weights that are no whole numbers"):
+        choose_method("gibbs", table_of(1000, 25, weights=halves), 5)
+    assert choose_method("auto", table_of(1000, 25, kind="dosage"), 5)[0] == "em"
+
+
+def test_given_contamination_is_taken_off_and_put_back():
+    plain, cleaned = model(refine=None), model(refine=None, contamination=0.1)
+    assert cleaned.contamination_ == 0.1
+    inside = plain._theta > 0.03
+    assert np.allclose(cleaned._noisy[inside], plain._theta[inside], atol=0.05)
+    assert cleaned._theta.min() == 0.0
+
+
+def test_components_are_put_into_the_order_of_another_model():
+    one, two = model(), model(random_state=1)
+    before = two.theta_.copy()
+    two._set(two.schema_, two._theta[:, [2, 0, 1]], two.alpha_[[2, 0, 1]], two.contamination_)
+    two._errors = two._errors.ordered(np.array([2, 0, 1]))
+    assert two.align_to(one) is two
+    assert np.abs(two._theta - one._theta).max() < 0.1
+    assert two.theta_.equals(before)
+    table = two.intervals()
+    assert np.allclose(table[table.parameter == "theta"].estimate, two._theta.ravel())
+
+
+def test_goodness_of_fit_names_a_copied_question():
+    frame = TABLE.frame.copy()
+    frame["copy"] = frame["x3"]
+    fitted = GDLM(3, alpha0=0.3, random_state=0).fit(frame)
+    assert set(fitted.goodness_of_fit(frame).variables.variable[:2]) == {"x3", "copy"}

@@ -1,0 +1,202 @@
+"""Choosing k: what each figure says, the rule, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mixmem import InputError, choose_k, simulate_gdlm
+from mixmem.kernels import threads
+from mixmem.results.simulate import simulate_mixed
+from mixmem.selection import n_components as choice
+from mixmem.selection.n_components import (
+    Spectrum,
+    _agreement,
+    _covariance,
+    _reasons,
+    _recommend,
+    _table,
+    moment_spectrum,
+)
+
+COLUMNS = ["k", "held_out", "held_out_se", "stability", "stability_worst", "singular_value", "noise", "recommended"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    return simulate_gdlm(500, 16, 3, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def found(table):
+    return choose_k(table.frame, (2, 5), random_state=0, n_jobs=1)
+
+
+def test_the_true_k_is_found_by_all_three(found):
+    assert found.k == found.spectrum_k == 3
+    assert list(found.table.columns) == COLUMNS
+    by_k = found.table.set_index("k")
+    assert list(by_k.index) == [2, 3, 4, 5]
+    assert by_k.index[by_k["recommended"]].tolist() == [3]
+    assert by_k["held_out"].idxmax() == by_k["stability_worst"].idxmax() == 3
+    assert by_k.loc[3, "held_out_se"] == 0.0
+    assert (by_k["singular_value"] > by_k["noise"]).tolist() == [True, True, False, False]
+    assert by_k.loc[3, "stability"] > 0.9
+    assert 0.1 < found.alpha0 < 0.9  # the truth is 0.3
+    assert (found.n_rows, found.n_variables, found.seed) == (500, 16, 0)
+
+
+def test_the_reason_is_in_words(found):
+    assert found.reason.startswith("k = 3: rows that were not fitted are most likely under it (falling short, a row: ")
+    assert "k = 2 by " in found.reason
+    assert "The spectrum shows the same number (2 of 5 singular values" in found.reason
+    assert "Components found on halves of the rows agree by 0.9" in found.reason
+
+
+def test_the_same_on_any_number_of_threads_and_from_any_kind_of_table(found, table, tmp_path):
+    table.frame.to_csv(tmp_path / "data.csv", index=False)
+    for same in (table.frame.to_numpy(), tmp_path / "data.csv"):
+        again = choose_k(same, range(2, 6), random_state=0, n_jobs=2)
+        pd.testing.assert_frame_equal(again.table, found.table, check_exact=True)
+        assert again.reason == found.reason
+
+
+def test_alpha0_given_is_used_and_kinds_are_checked(table):
+    given = choose_k(table.frame, [2, 3], alpha0=0.3, variables={"x1": "ordinal"}, n_splits=1, random_state=1)
+    assert given.alpha0 == 0.3
+    assert "alpha0" not in given.seconds
+    with pytest.raises(InputError, match="no variable 'nothing'"):
+        choose_k(table.encoded, [2, 3], variables={"nothing": "ordinal"})
+    with pytest.raises(InputError, match="declares 'x1' 'continuous', but the table is encoded already"):
+        choose_k(table.encoded, [2, 3], variables={"x1": "continuous"})
+
+
+def test_tables_of_all_kinds_with_missing_cells():
+    drawn = simulate_mixed(600, 3, n_categorical=6, n_count=6, n_continuous=6, missing=0.1, random_state=0)
+    found = choose_k(drawn.encoded, (2, 4), alpha0=0.9, n_splits=1, random_state=0)
+    assert found.k == found.spectrum_k == 3
+    assert np.isfinite(found.table["held_out"]).all()
+
+
+def test_no_structure_gives_the_smallest_k():
+    """One component is enough for independent variables, and the spectrum shows none beside it."""
+    codes = np.random.default_rng(0).integers(0, 3, (400, 9))
+    none = choose_k(codes, (1, 4), alpha0=1.0, n_splits=1, random_state=0)
+    assert none.k == none.spectrum_k == 1
+    assert np.isnan(none.table["singular_value"][0])
+    assert none.table["stability"][0] == 1.0
+    assert "try smaller" not in none.reason
+    assert "does not tell how many components" in choose_k(codes, (2, 4), alpha0=1.0, n_splits=1, random_state=0).reason
+
+
+def test_the_figure_is_written(found, tmp_path):
+    figure = found.plot(tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+    assert len(figure.axes) == 3
+
+
+# --- The parts
+
+
+def test_the_smallest_k_within_one_standard_error():
+    """Differences of 0 to 2 with a mean of 0.01 or 0.2, over 1000 rows: a standard error of 0.03."""
+    row = np.random.default_rng(0).normal(-30.0, 5.0, 1000)  # what a row has under every k cancels
+    swing = np.resize([1.0, -1.0], 1000)
+    close = np.array([row - 3.0, row - 0.01 + swing, row, row - 0.2])
+    chosen, held_out, error = _recommend(close, np.ones(4))
+    assert chosen == 1
+    np.testing.assert_allclose(held_out, close.mean(axis=1))
+    np.testing.assert_allclose(error, [0.0, np.sqrt(1 / 999), 0.0, 0.0], atol=1e-12)
+    assert _recommend(np.array([row - 3.0, row - 0.2 + swing, row, row - 0.2]), np.ones(4))[0] == 2
+    # what other rows do not show again does not compete; if nothing is shown again, the smallest is left
+    assert _recommend(close, np.array([1.0, 0.2, 0.2, 0.2]))[0] == 0
+    assert _recommend(close, np.full(4, 0.2))[0] == 0
+
+
+def test_reasons_for_what_is_not_plain():
+    held_out, error, stability = np.array([-9.0, -5.01, -5.0]), np.array([0.1, 0.02, 0.0]), np.tile([0.6, 0.3], (3, 1))
+    spectrum = Spectrum(np.array([3.0, 2.0, 0.1, 0.1]), np.ones(4))
+    said = " ".join(_reasons(_table([2, 4, 6], 1, held_out, error, stability, spectrum), spectrum))
+    assert said.startswith("k = 4 is the smallest number within one standard error of the best, 6,")
+    assert "(falling short, a row: k = 4 by 0.010 ± 0.020, k = 2 by 4.000 ± 0.100)" in said
+    assert "still rises at the largest number tried" in said
+    assert "The spectrum shows 3 (2 of 4 singular values" in said
+    assert "but the worst by 0.30: other rows may not show it again" in said
+    full = Spectrum(np.array([3.0, 2.0]), np.ones(2))
+    said = " ".join(_reasons(_table([2, 4, 6], 1, held_out, error, stability, full), full))
+    assert "The spectrum shows 3 components or more (2 of 2 singular values" in said
+
+
+def test_covariance_is_that_of_the_levels(table):
+    left, right = np.array([0, 3]), np.array([1, 2, 5])
+    levels = np.arange(4)
+    one, other = ((table.codes[:, side, None] == levels).reshape(500, -1) for side in (left, right))
+    expected = np.cov(one.T, other.T, bias=True)[: one.shape[1], one.shape[1] :]
+    np.testing.assert_allclose(_covariance(table.codes, table.schema, left, right), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_singular_values_above_noise_count_the_components(k):
+    drawn = simulate_gdlm(1000, 20, k, n_levels=3, alpha=0.2, random_state=3)
+    with threads(1):
+        spectrum = moment_spectrum(drawn.codes, drawn.schema, 8, np.random.default_rng(0))
+    assert len(spectrum.values) == len(spectrum.noise) == 8
+    assert (np.diff(spectrum.values) <= 0).all()
+    assert spectrum.n_components == k
+
+
+def test_agreement_of_components():
+    theta = np.random.default_rng(0).normal(size=(30, 3))
+    np.testing.assert_allclose(_agreement(theta, theta[:, [2, 0, 1]]), [1.0, 1.0])
+    other = theta.copy()
+    other[:, 1] = -other[:, 1]
+    mean, worst = _agreement(theta, other)
+    assert worst < mean < 1.0
+    assert _agreement(theta[:, :1], -theta[:, :1]).tolist() == [1.0, 1.0]
+
+
+# --- Bounds and refusals
+
+
+def test_of_a_large_table_a_part_is_taken_and_said(monkeypatch, table):
+    monkeypatch.setattr(choice, "MOST_ROWS", 200)
+    monkeypatch.setattr(choice, "MOST_VARIABLES", 12)
+    monkeypatch.setattr(choice, "SPECTRUM_ROWS", 16)
+    part = choose_k(table.encoded, (2, 3), alpha0=0.3, n_splits=1, random_state=0)
+    assert (part.n_rows, part.n_variables) == (200, 12)
+    assert part.reason.endswith("Looked at 200 of 500 rows and 12 of 16 variables.")
+
+
+def test_numbers_the_variables_cannot_carry_are_left_out(table):
+    few = choose_k(table.codes[:, :4], (2, 12), alpha0=0.3, n_splits=1, random_state=0)
+    assert few.table["k"].max() < 12
+    assert "Not tried: k = " in few.reason
+    assert few.table["singular_value"].notna().sum() < len(few.table) + 1
+    with pytest.raises(InputError, match="the variables carry at most"):
+        choose_k(table.codes[:, :4], (20, 30))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k_range": (5, 3)}, "at least two numbers of components to choose from; got \\(5, 3\\)"),
+        ({"k_range": [4, 4]}, "at least two numbers"),
+        ({"k_range": (0, 3)}, "each at least 1"),
+        ({"k_range": 5}, "got 5"),
+        ({"k_range": "23"}, "got '23'"),
+        ({"k_range": []}, "a list of integers"),
+        ({"k_range": (2.0, 3)}, "a list of integers"),
+        ({"n_splits": 0}, "n_splits must be an integer of at least 1"),
+        ({"alpha0": -1}, "alpha0 must be 'auto' or a positive number"),
+        ({"random_state": "x"}, "random_state must be"),
+    ],
+)
+def test_nonsense_is_refused(table, options, message):
+    with pytest.raises(InputError, match=message):
+        choose_k(table.encoded, **options)
+
+
+def test_too_few_rows_are_refused(table):
+    with pytest.raises(InputError, match="the table has 19 rows; choosing k compares halves of the rows"):
+        choose_k(table.codes[:19] % 2, (2, 3))

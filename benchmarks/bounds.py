@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.measure import CpuClock, best_of
 from mixmem import GDLM, Encoded, Simulation, encode, simulate_gdlm, third_moments
-from mixmem.kernels import threads
+from mixmem.engine.local import threads
 from mixmem.kernels._numba import kernel
 from mixmem.progress import showing
 

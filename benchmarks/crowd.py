@@ -16,8 +16,8 @@ import pandas as pd
 from benchmarks.crowd_settings import DATA
 from benchmarks.measure import cost_of, in_process, memory
 from mixmem.crowd import DawidSkene, calibration_error, error_rate
+from mixmem.engine.local import threads
 from mixmem.experiments.crowd import SETS, read_set
-from mixmem.kernels import threads
 
 ROUNDS = 50
 LARGE: dict[str, tuple[int, dict[str, Any]]] = {

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mixmem import GDLM, Simulation, rmse
+from mixmem.engine.local import threads
 from mixmem.experiments.cells import CELLS, QUICK, Cell, draw, published
-from mixmem.kernels import threads
 from mixmem.likelihood.contamination import noisy_theta
 from mixmem.progress import Progress
 from mixmem.refinement.gibbs import Unknowns, sample_posterior

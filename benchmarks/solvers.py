@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from mixmem import factorize, simulate_gdlm, third_moments
-from mixmem.kernels import threads
+from mixmem.engine.local import threads
 from mixmem.moments.solvers import random_start
 
 

@@ -359,7 +359,8 @@ def test_sparse_matrices_are_refused():
 def test_importing_the_stages_imports_no_data_frame_library():
     # The command line has to answer at once.
     code = (
-        "import sys, numpy as np; from mixmem import errors; from mixmem.data import schema; from mixmem.storage import model_file; "
+        "import sys, numpy as np; from mixmem import errors; from mixmem.data import schema; "
+        "from mixmem.storage import model_file; "
         "from mixmem.data.encode import encode; encode(np.array([[0, 1, 0], [1, 0, 1]])); "
         "print([m for m in ('pandas', 'polars', 'pyarrow', 'safetensors') if m in sys.modules])"
     )

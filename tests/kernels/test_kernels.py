@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import nnls
 
 from mixmem import Schema, Variable, simulate_gdlm
-from mixmem.kernels import ROW_BLOCK, in_threads, threads
+from mixmem.kernels import ROW_BLOCK
 from mixmem.kernels.blocks import factorize_one
 from mixmem.kernels.counts import block_triples, count_cells
 from mixmem.kernels.grams import gram_sums
@@ -181,10 +181,6 @@ def test_factorize_one_reports_its_residual(inner):
     assert np.isclose(history[3 * done - 1], residual)
 
 
-def test_pieces_in_threads_keep_their_order():
-    assert in_threads(lambda r: r * r, 7) == [0, 1, 4, 9, 16, 25, 36]
-
-
 def test_memberships_satisfy_the_optimality_conditions():
     table = simulate_gdlm(700, 15, 4, alpha=0.3, random_state=0)
     theta, alpha = np.maximum(table.theta, 1e-6), table.alpha
@@ -246,13 +242,3 @@ def test_absent_cells_are_left_out_of_memberships_and_likelihoods():
     for one, other in zip(found[0][:4], found[1][:4], strict=True):
         assert (one == other).all()
     assert np.abs(found[0][4] - found[1][4]).max() < 0.05  # other streams
-
-
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_thread_count_is_restored(n_threads):
-    with threads(None) as before:
-        pass
-    with threads(n_threads) as inside:
-        assert inside <= max(1, n_threads)
-    with threads(None) as after:
-        assert after == before

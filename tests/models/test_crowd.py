@@ -14,10 +14,10 @@ from scipy.special import digamma, gammaln, softmax
 
 from mixmem.cli import main
 from mixmem.crowd import DawidSkene, MajorityVote, OneCoinDawidSkene, calibration_error, error_rate, read_labels
+from mixmem.engine.local import max_threads
 from mixmem.errors import InputError
 from mixmem.experiments.crowd import SETS, read_set, run_crowd_table
 from mixmem.kernels import crowd as kernels
-from mixmem.kernels import max_threads
 from mixmem.models.crowd.choose import held_out_likelihood
 from mixmem.models.crowd.fits import MODELS, Settings, fit_labels
 from mixmem.models.crowd.labels import known_classes, read_truth

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mixmem import GDLM, simulate_gdlm
-from mixmem.kernels import ROW_BLOCK, threads
+from mixmem.engine.local import threads
+from mixmem.kernels import ROW_BLOCK
 from mixmem.kernels.admixture import box_steps, locus_sums, row_sums
 from mixmem.likelihood.memberships import fit_rows
 from mixmem.progress import Progress

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.special import gammaln
 
 from mixmem import GDLM, rmse, simulate_gdlm
-from mixmem.kernels import threads
+from mixmem.engine.local import threads
 from mixmem.kernels.gibbs import assign_cells, membership_posterior, rows_above
 from mixmem.kernels.streams import gamma, stream
 from mixmem.likelihood.contamination import clean_theta, noisy_theta

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from mixmem import GDLM, InputError, Schema, Variable, goodness_of_fit, simulate_gdlm
-from mixmem.kernels import threads
+from mixmem.engine.local import threads
 from mixmem.plots import goodness_figure
 from mixmem.results.goodness import MOST_PAIRS, pair_counts, tile_pairs
 from mixmem.results.simulate import draw_codes

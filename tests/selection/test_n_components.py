@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from mixmem import InputError, choose_k, simulate_gdlm
-from mixmem.kernels import threads
+from mixmem.engine.local import threads
 from mixmem.results.simulate import simulate_mixed
 from mixmem.selection import n_components as choice
 from mixmem.selection.n_components import (

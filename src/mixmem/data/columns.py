@@ -20,8 +20,8 @@ from mixmem.data.level_text import canonical_text, is_float, is_integer, type_of
 from mixmem.data.schema import Schema, Variable, listing
 from mixmem.data.table import Coded, Column, Locus, Table, usable
 from mixmem.data.value_grid import Measured, measure
+from mixmem.engine.local import in_threads
 from mixmem.errors import InputError
-from mixmem.kernels import in_threads
 
 IDENTIFIER_ROWS = 20
 """From this many rows on, a column whose values are all distinct is taken for an identifier."""

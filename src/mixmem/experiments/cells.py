@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from mixmem.kernels import threads
+from mixmem.engine.local import threads
 from mixmem.moments.sums import third_moments
 from mixmem.results.simulate import Simulation, simulate_gdlm
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from mixmem.engine.local import threads
 from mixmem.errors import InputError
 from mixmem.experiments.pool import results
-from mixmem.kernels import threads
 from mixmem.models.crowd.fits import PUBLISHED_ROUNDS, Settings, fit_from, start_counts
 from mixmem.models.crowd.labels import Labels, read_labels
 from mixmem.models.crowd.rounds import Passes

@@ -16,12 +16,12 @@ import polars as pl
 
 from mixmem import __version__
 from mixmem.data.schema import suggestion
+from mixmem.engine.local import threads
 from mixmem.errors import InputError
 from mixmem.experiments import methods
 from mixmem.experiments.cells import CELLS, QUICK, Cell, draw, negative_share, published
 from mixmem.experiments.ledger import Ledger, Line, Unit, Way
 from mixmem.experiments.pool import results
-from mixmem.kernels import threads
 from mixmem.moments.components import rmse
 from mixmem.plots import error_figure, save
 from mixmem.progress import Progress, current, showing

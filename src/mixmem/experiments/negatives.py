@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from mixmem.engine.local import threads
 from mixmem.experiments import methods
 from mixmem.experiments.cells import CELLS, Cell, draw, negative_share
 from mixmem.experiments.ledger import Unit
 from mixmem.experiments.pool import results
-from mixmem.kernels import threads
 from mixmem.plots import negatives_figure, save
 from mixmem.progress import current
 from mixmem.results.simulate import Simulation

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from mixmem.kernels._numba import kernel, parallel_kernel, prange
+from mixmem.kernels._numba import kernel
 from mixmem.kernels.nqp import exact_row
 
 WORKER_BLOCK = 256
@@ -60,13 +60,14 @@ def vote_shares(starts, labels, shares):
             shares[i, labels[c]] += 1.0 / votes
 
 
-@parallel_kernel
-def expected_labels(starts, cells, bounds, posterior, partials):
+@kernel
+def expected_labels(starts, cells, bounds, posterior, first_block, last_block, partials):
     """Labels expected of every worker in every class: posterior[i, j] summed into partials[b, cell, j] by task blocks.
 
-    Cells and blocks as in :func:`label_pass`, posterior (n, K), partials (B, W K, K).
+    Cells and blocks as in :func:`label_pass`, posterior (n, K), partials (B, W K, K), of which blocks first_block to
+    last_block are filled.
     """
-    for b in prange(partials.shape[0]):
+    for b in range(first_block, last_block):
         part = partials[b]
         part[:] = 0.0
         for i in range(bounds[b], bounds[b + 1]):
@@ -75,18 +76,21 @@ def expected_labels(starts, cells, bounds, posterior, partials):
                     part[cells[c], j] += posterior[i, j]
 
 
-@parallel_kernel
-def label_pass(starts, cells, known, scores, prior, bounds, posterior, partials, values, changes):
+@kernel
+def label_pass(
+    starts, cells, known, scores, prior, bounds, first_block, last_block, posterior, partials, values, changes
+):
     """Class probabilities of the tasks, and the labels then expected of every worker in every class, in one pass.
 
     Labels lie sorted by task: task i owns starts[i] to starts[i + 1] of cells (m,), unsigned, where label l of worker w
     is the cell w K + l. scores (W K, K) holds log p(label l | class j) of worker w at [w K + l, j], prior (K,) the log
     class prior, known (n,) a task's class or -1. posterior (n, K) receives p(class j | labels of task i); block b of
     tasks, bounds[b] to bounds[b + 1], adds posterior[i, j] to partials[b, cell, j] for each of its labels, its
-    log-likelihood to values[b], and the sum of the absolute changes of posterior to changes[b].
+    log-likelihood to values[b], and the sum of the absolute changes of posterior to changes[b]; blocks first_block to
+    last_block are taken.
     NumPy: ``s = prior + np.add.reduceat(scores[cells], starts[:-1]); posterior = softmax(s, axis=1)``.
     """
-    for b in prange(partials.shape[0]):
+    for b in range(first_block, last_block):
         part, first, last = partials[b], bounds[b], bounds[b + 1]
         part[:] = 0.0
         if prior.shape[0] == 2:
@@ -195,8 +199,10 @@ def digamma(x):
     return below + math.log(x) - 0.5 / x - series
 
 
-@parallel_kernel
-def community_pass(counts, alpha, log_gammas, digammas, log_weights, memberships, means, partials):
+@kernel
+def community_pass(
+    counts, alpha, log_gammas, digammas, log_weights, first_block, last_block, memberships, means, partials
+):
     """Each worker's community and confusion matrix, and the sums that move the communities' Dirichlet priors.
 
     counts (W, K, K) are the labels expected, [w, l, j] for label l in class j; alpha (G, K, K) the communities'
@@ -204,11 +210,11 @@ def community_pass(counts, alpha, log_gammas, digammas, log_weights, memberships
     over labels in row l = K. memberships (W, G) receives p(g | counts) by the Dirichlet-multinomial likelihood,
     means (W, K, K) the posterior mean sum_g p(g) (alpha_glj + n_wlj) / sum_l(...). Block b of workers puts into
     partials[b, g, l, j] the sums of p(g) (psi(alpha + n) - psi(alpha)), in row l = K those of the sums over labels
-    (numerators and denominators of Minka's fixed point).
+    (numerators and denominators of Minka's fixed point). Blocks first_block to last_block are taken.
     """
     n_workers, n_classes = counts.shape[0], counts.shape[1]
     n_groups = alpha.shape[0]
-    for b in prange(partials.shape[0]):
+    for b in range(first_block, last_block):
         part = partials[b]
         part[:] = 0.0
         own = np.empty(n_groups)
@@ -253,9 +259,23 @@ def _evidence(counts, alpha, log_gammas, digammas, slopes):
     return value
 
 
-@parallel_kernel
+@kernel
 def minimax_pass(
-    starts, workers, labels, known, sigma, tau, ridge, frozen, bounds, posterior, partials, values, changes
+    starts,
+    workers,
+    labels,
+    known,
+    sigma,
+    tau,
+    ridge,
+    frozen,
+    bounds,
+    first_block,
+    last_block,
+    posterior,
+    partials,
+    values,
+    changes,
 ):
     """One round of minimax conditional entropy: p(label l | class j) = softmax over l of sigma_wlj + tau_ilj.
 
@@ -264,7 +284,7 @@ def minimax_pass(
     ridge/2 |tau|^2, and partials[b, w, l, j] receives the slope in sigma, row l = K the labels expected in class j.
     """
     n_classes = sigma.shape[1]
-    for b in prange(partials.shape[0]):
+    for b in range(first_block, last_block):
         part, own = partials[b], np.empty(n_classes)
         slope, rows = np.empty((n_classes, n_classes)), np.empty((n_classes, n_classes))
         part[:] = 0.0

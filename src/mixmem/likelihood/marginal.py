@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixmem.data.schema import Schema
-from mixmem.kernels import in_parts
+from mixmem.engine.local import in_parts
 from mixmem.kernels.particles import marginal_likelihood
 from mixmem.likelihood.memberships import fit_rows
 from mixmem.likelihood.table import Evidence

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixmem.data.schema import Schema
-from mixmem.kernels import ROW_BLOCK, in_threads
+from mixmem.engine.local import in_threads
+from mixmem.kernels import ROW_BLOCK
 from mixmem.kernels.simplex import memberships as newton
 from mixmem.kernels.special import log_gamma
 from mixmem.likelihood.table import Evidence

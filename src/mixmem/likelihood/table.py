@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mixmem.data.kinds import KINDS, Dosage, Draw, Number, Sums
 from mixmem.data.schema import Schema
 from mixmem.data.soft_levels import rows_of, starts_of
-from mixmem.kernels import in_parts
+from mixmem.engine.local import in_parts
 from mixmem.kernels.passes import add_features
 from mixmem.typing import Array, Positions
 

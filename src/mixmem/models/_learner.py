@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from mixmem.data.encode import Encoded, check_weights, encode, encode_as
 from mixmem.data.read import read_table
 from mixmem.data.schema import Schema
+from mixmem.engine.local import threads
 from mixmem.errors import InputError
-from mixmem.kernels import threads
 from mixmem.likelihood.contamination import Noise, noisy_theta
 from mixmem.likelihood.marginal import log_marginal
 from mixmem.likelihood.memberships import RowFit, fit_rows

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from mixmem.data.schema import Schema
 from mixmem.data.soft_levels import Part, rows_of, starts_of
-from mixmem.kernels import ROW_BLOCK, in_parts
+from mixmem.engine.local import in_parts
+from mixmem.kernels import ROW_BLOCK
 from mixmem.kernels.counts import block_triples, count_cells
 from mixmem.kernels.passes import add_features, scatter_sums
 from mixmem.moments.dirichlet import correct_second, correct_third

@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from mixmem.data.schema import Schema
 from mixmem.data.soft_levels import Part
-from mixmem.kernels import ROW_BLOCK, in_parts, threads_for
+from mixmem.engine.local import in_parts, threads_for
+from mixmem.kernels import ROW_BLOCK
 from mixmem.kernels.grams import gram_sums
 from mixmem.kernels.nqp import exact_rows
 from mixmem.kernels.passes import add_features, pair_sums

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema
-from mixmem.kernels import ROW_BLOCK, in_threads
+from mixmem.engine.local import in_threads
+from mixmem.kernels import ROW_BLOCK
 from mixmem.kernels.admixture import box_steps, locus_sums, row_sums
 from mixmem.moments.sums import waves
 from mixmem.progress import Progress
@@ -60,7 +61,7 @@ def maximise_genotypes(
     """Block Newton steps from theta (rows, k) and memberships (n, k), best those of :func:`admixture_start`.
 
     Rows may have weights (n,). It ends when :data:`PATIENCE` rounds in a row gain less than ``tol`` a draw. BLAS is to
-    be held to one thread, as :func:`mixmem.kernels.threads` does, or bits may depend on the number of threads.
+    be held to one thread, as :func:`mixmem.engine.local.threads` does, or bits may depend on the number of threads.
     """
     steps = NewtonSteps(genotypes, weights)
     observed = 2.0 * (genotypes.loci < 3).sum(axis=0)

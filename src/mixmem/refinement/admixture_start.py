@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
-from mixmem.kernels import ROW_BLOCK, in_threads
+from mixmem.engine.local import in_threads
+from mixmem.kernels import ROW_BLOCK
 from mixmem.moments.estimate import Estimate
 from mixmem.moments.matching import match_columns
 from mixmem.moments.sums import waves

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.kernels import ROW_BLOCK, in_parts
+from mixmem.engine.local import in_parts
+from mixmem.kernels import ROW_BLOCK
 from mixmem.kernels.em import em_pass
 from mixmem.moments.sums import waves
 from mixmem.progress import Progress

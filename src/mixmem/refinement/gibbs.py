@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixmem.data.schema import Schema
-from mixmem.kernels import in_threads
+from mixmem.engine.local import in_threads
 from mixmem.kernels.gibbs import assign_cells, rows_above
 from mixmem.kernels.special import log_gamma
 from mixmem.likelihood.contamination import Noise, clean_theta

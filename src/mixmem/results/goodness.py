@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from mixmem.data.kinds import KINDS, Dosage, Number
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.soft_levels import starts_of
+from mixmem.engine.local import in_threads
 from mixmem.errors import InputError
-from mixmem.kernels import in_threads
 from mixmem.moments.sums import first_moments, mode_rows
 from mixmem.typing import Array
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema
-from mixmem.kernels import ROW_BLOCK, in_threads
+from mixmem.engine.local import in_threads
+from mixmem.kernels import ROW_BLOCK
 from mixmem.kernels.gibbs import membership_posterior
 from mixmem.likelihood.table import Evidence
 from mixmem.moments.sums import first_moments

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded, encode_as
 from mixmem.data.schema import Schema
+from mixmem.engine.local import threads, threads_for
 from mixmem.errors import InputError
-from mixmem.kernels import threads, threads_for
 from mixmem.likelihood.marginal import row_likelihood
 from mixmem.moments.anchors import anchor_moments, capacity, largest_k, make_plan, part_of, spread_rows
 from mixmem.moments.components import align_components

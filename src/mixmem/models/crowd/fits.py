@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mixmem.kernels import threads_for
+from mixmem.engine.local import threads_for
 from mixmem.models.crowd.labels import Labels
 from mixmem.models.crowd.minimax import Effects, run_minimax
 from mixmem.models.crowd.rounds import Passes, Rounds, run_rounds

@@ -8,9 +8,11 @@ labels a worker to labels a task.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from mixmem.engine.local import in_parts
 from mixmem.kernels.crowd import minimax_pass
 from mixmem.models.crowd.rounds import Passes, Rounds
 from mixmem.typing import Array
@@ -55,12 +57,16 @@ def run_minimax(passes: Passes, posterior: Array, *, n_iter: int, tol: float) ->
     values, changes = np.empty(len(partials)), np.empty(len(partials))
     history: list[float] = []
     converged = False
-    for step in range(FROZEN + n_iter):
-        frozen = step < FROZEN
+
+    def one_round(frozen: bool, first: int, last: int) -> None:
         minimax_pass(
             labels.starts, labels.workers, labels.labels, passes.known, effects.sigma, effects.tau, ridge, frozen,
-            passes.bounds, posterior, partials, values, changes,
+            passes.bounds, first, last, posterior, partials, values, changes,
         )  # fmt: skip
+
+    for step in range(FROZEN + n_iter):
+        frozen = step < FROZEN
+        in_parts(partial(one_round, frozen), len(partials))
         sums = partials.sum(axis=0)
         effects.sigma[:] += (sums[:, :k] - worker_ridge * effects.sigma) / (sums[:, k:] + worker_ridge)
         if not frozen:

@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from mixmem.engine.local import kernel_threads
 from mixmem.errors import InputError
-from mixmem.kernels import kernel_threads
 from mixmem.models.crowd.choose import choose_model
 from mixmem.models.crowd.fits import MODELS, PUBLISHED_ROUNDS, SOLVERS, STARTS, Fit, Settings, fit_labels
 from mixmem.models.crowd.labels import COLUMNS, Labels, known_classes, read_labels, read_truth

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mixmem.engine.local import in_parts
 from mixmem.kernels.crowd import expected_labels, label_pass, vote_shares
 from mixmem.models.crowd.labels import Labels
 from mixmem.models.crowd.workers import WorkerModel
@@ -61,15 +62,22 @@ class Passes:
 
     def counts(self, posterior: Array) -> Array:
         """Labels expected of every worker in every class, (W, K, K)."""
-        expected_labels(self.labels.starts, self._cells, self.bounds, posterior, self._partials)
+        starts, partials = self.labels.starts, self._partials
+        in_parts(
+            lambda first, last: expected_labels(starts, self._cells, self.bounds, posterior, first, last, partials),
+            len(partials),
+        )
         return self._sum()
 
     def classify(self, scores: Array, prior: Array, posterior: Array) -> tuple[Array, float, float]:
         """New class probabilities, into ``posterior``: counts, mean log-likelihood and mean change of a task."""
-        labels = self.labels
-        label_pass(
-            labels.starts, self._cells, self.known, scores.reshape(-1, labels.n_classes), np.log(prior),
-            self.bounds, posterior, self._partials, self._values, self._changes,
+        labels, each, logs = self.labels, scores.reshape(-1, self.labels.n_classes), np.log(prior)
+        in_parts(
+            lambda first, last: label_pass(
+                labels.starts, self._cells, self.known, each, logs, self.bounds, first, last, posterior,
+                self._partials, self._values, self._changes,
+            ),
+            len(self._partials),
         )  # fmt: skip
         n = labels.n_tasks
         return self._sum(), float(self._values.sum()) / n, float(self._changes.sum()) / n

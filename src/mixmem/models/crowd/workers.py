@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from mixmem.engine.local import in_parts
 from mixmem.kernels.crowd import WORKER_BLOCK, community_pass
 from mixmem.typing import Array
 
@@ -149,8 +150,12 @@ class Communities:
         memberships, means = np.empty((len(counts), n_communities)), np.empty_like(counts)
         partials = np.empty((n_blocks, n_communities, n_classes + 1, n_classes))
         whole = np.concatenate([self.alpha, self.alpha.sum(axis=1, keepdims=True)], axis=1)
-        community_pass(
-            counts, self.alpha, gammaln(whole), digamma(whole), self.log_weights, memberships, means, partials
+        logs, slopes = gammaln(whole), digamma(whole)
+        in_parts(
+            lambda first, last: community_pass(
+                counts, self.alpha, logs, slopes, self.log_weights, first, last, memberships, means, partials
+            ),
+            n_blocks,
         )
         return memberships, means, np.asarray(partials.sum(axis=0))
 

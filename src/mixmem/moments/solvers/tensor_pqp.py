@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mixmem.kernels import in_threads
+from mixmem.engine.local import in_threads
 from mixmem.kernels.blocks import factorize_one
 from mixmem.moments.solvers.contract import Factorization, Factors, normalized
 from mixmem.typing import Array

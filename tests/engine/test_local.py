@@ -1,0 +1,71 @@
+"""Threads: how many, in what order, and what is left of them."""
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from mixmem.engine.local import current_threads, in_parts, in_threads, max_threads, threads, threads_for
+
+
+def test_pieces_in_threads_keep_their_order():
+    assert in_threads(lambda r: r * r, 7) == [0, 1, 4, 9, 16, 25, 36]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_thread_count_is_restored(n_threads):
+    with threads(None) as before:
+        pass
+    with threads(n_threads) as inside:
+        assert inside <= max(1, n_threads)
+    with threads(None) as after:
+        assert after == before
+
+
+def test_the_number_of_threads_nests():
+    with threads(1):
+        assert current_threads() == 1
+        with threads_for(10**12):
+            assert current_threads() == 1
+    assert current_threads() == max_threads()
+
+
+def test_workers_start_no_further_threads():
+    with threads(None):
+        assert in_threads(lambda _: current_threads(), 4) == [1 if max_threads() > 1 else max_threads()] * 4
+
+
+def test_parts_cover_the_range_once():
+    seen = np.zeros(11, dtype=int)
+
+    def mark(first, last):
+        seen[first:last] += 1
+
+    in_parts(mark, len(seen))
+    assert (seen == 1).all()
+
+
+def blas_threads():
+    np.linalg.inv(np.eye(2))
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_blas_is_given_back_after_fits_that_ran_at_once():
+    """The first to begin is not the first to end."""
+    before = blas_threads()
+    begun, ended = threading.Event(), threading.Event()
+
+    def other():
+        with threads(1):
+            begun.set()
+            ended.wait(10)
+
+    worker = threading.Thread(target=other)
+    with threads(1):
+        worker.start()
+        begun.wait(10)
+    assert set(blas_threads()) <= {1}
+    ended.set()
+    worker.join()
+    assert blas_threads() == before

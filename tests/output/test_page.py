@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mixmem.output.page import render_page, stacked_areas
-from mixmem.output.words import measured, plain_number
+from mixmem.words import measured, plain_number
 from mixmem.results.distinctive import spread_of_variables
 
 VOID = {"meta", "link", "br", "img", "line", "rect", "circle", "path", "polyline"}

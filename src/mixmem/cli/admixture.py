@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from mixmem.cli.fit import FIT_FILES, FitRun
-from mixmem.data.schema import Schema, listing
+from mixmem.data.schema import Schema
 from mixmem.errors import InputError
 from mixmem.output.tables import refuse_overwriting
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.storage.atomic import staged_folder, write_atomically
+from mixmem.words import listing
 
 DECIMALS = 6
 
@@ -66,7 +67,7 @@ def refuse_for(*, frequencies: bool, folds: bool) -> Callable[[Schema], None]:
 
 def refuse_frequencies(schema: Schema) -> None:
     """P holds one frequency a variant: what has none, or more than one, is refused."""
-    others = [variable.name for variable in schema.variables if variable.kind != "dosage"]
+    others = [variable.name for variable in schema.variables if variable.own_kind.cells != "copies"]
     if others:
         raise InputError(
             f"--p writes allele frequencies, but {len(others):,} of the {schema.n_variables:,} variables are no "
@@ -84,7 +85,7 @@ def refuse_frequencies(schema: Schema) -> None:
 def write_admixture(places: FitPlaces, run: FitRun) -> None:
     """Q (samples, k): memberships. P (variants, k): the frequency of the first allele, the reference."""
     if places.q is not None:
-        likeliest = run.model._likeliest
+        likeliest = run.model._trained().likeliest
         memberships = run.rows.memberships if likeliest is None else likeliest
         np.savetxt(places.q, memberships, fmt=f"%.{DECIMALS}f")
     if places.p is not None:

@@ -112,7 +112,7 @@ def fit(
         write_admixture(places, result)
     if not quiet:
         typer.echo(fit_text(result, out))
-        for line in table_warnings(result.table):
+        for line in table_warnings(result.facts):
             typer.echo(f"mixmem: {line}", err=True)
 
 

@@ -6,8 +6,8 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-from mixmem.data.schema import suggestion
 from mixmem.errors import InputError
+from mixmem.words import suggestion
 
 
 def read_config(path: Path, known: Iterable[str]) -> dict[str, str | bool | list[str]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mixmem.output.tables import component_names
-from mixmem.output.words import plain_number
 from mixmem.results.distinctive import spread_of_variables
+from mixmem.results.fit_report import FitReport
+from mixmem.words import plain_number
 
 if TYPE_CHECKING:
     from mixmem.cli.demo import DemoRun
@@ -31,11 +32,11 @@ def fit_text(run: FitRun, out: Path) -> str:
 def _found(run: FitRun) -> list[str]:
     model, report, k = run.model, run.model.report_, len(run.model.alpha_)
     shares = run.shares
-    origin = "estimated" if report["alpha0"]["estimated"] else "given" if k > 1 else "of no meaning with one component"
-    if report["alpha0"]["at_bound"]:
+    origin = "estimated" if report.alpha0.estimated else "given" if k > 1 else "of no meaning with one component"
+    if report.alpha0.at_bound:
         origin += ", at the end of the range searched: rows look " + ("unmixed" if model.alpha0_ < 1 else "alike")
     lines = [
-        f"{k} component{'s' * (k > 1)} in {report['rows']:,} rows of {report['variables']:,} variables",
+        f"{k} component{'s' * (k > 1)} in {report.rows:,} rows of {report.variables:,} variables",
         f"alpha0 {plain_number(model.alpha0_)} ({origin}){_noise(report)}",
         "",
         f"  {'component':<14}{'alpha':>10}{'mean membership':>18}",
@@ -48,28 +49,28 @@ def _found(run: FitRun) -> list[str]:
         schema = run.table.schema
         best = np.argsort(-spread_of_variables(model._theta, schema.labels, shares), kind="stable")[:5]
         lines += ["", f"told apart best by: {', '.join(schema.names[j] for j in best)}"]
-    if report["refine"]["em"]:
-        lines.append(f"log-likelihood {report['refine']['em']['log_likelihood']:,.2f}, with the likeliest memberships")
+    if report.refine.em:
+        lines.append(f"log-likelihood {report.refine.em.log_likelihood:,.2f}, with the likeliest memberships")
     if run.document["cross_validation"]:
         found = run.document["cross_validation"]
         lines.append(f"cross-validation error {found['error']:.5f} (k = {k}, {found['folds']} folds)")
     return [*lines, convergence(report)]
 
 
-def _noise(report: dict[str, Any]) -> str:
+def _noise(report: FitReport) -> str:
     """The contamination, where it is more than nothing."""
-    found = report["contamination"]
-    if found["value"] == 0.0:
+    found = report.contamination
+    if found.value == 0.0:
         return ""
-    spread = f" +- {found['standard_error']:.1%}" if found["estimated"] else ""
-    return f", {found['value']:.1%}{spread} of the cells noise"
+    spread = f" +- {found.standard_error:.1%}" if found.estimated else ""
+    return f", {found.value:.1%}{spread} of the cells noise"
 
 
-def convergence(report: dict[str, Any]) -> str:
+def convergence(report: FitReport) -> str:
     """Whether the fit converged, and what to change if not."""
-    if report["converged"]:
-        return f"converged: {report['reason']}"
-    return f"NOT converged: {report['reason']}; {report['advice']}"
+    if report.converged:
+        return f"converged: {report.reason}"
+    return f"NOT converged: {report.reason}; {report.advice}"
 
 
 def _program() -> str:

@@ -35,7 +35,7 @@ def run_demo(out: Path, *, seed: int = 0, jobs: int | None = None, quiet: bool =
     settings = {"n_components": len(PROFILES), "alpha0": "auto", "random_state": seed, "n_jobs": jobs}
     with staged_folder(out, FIT_FILES) as folder:
         drawn = draw_survey(seed)
-        write_codes(folder / "data.csv", drawn.codes, drawn.schema)
+        write_codes(folder / "data.csv", drawn.codes, drawn.coding)
         write_theta(folder / "truth_theta.csv", drawn.schema, drawn.theta)
         write_table(folder / "truth_memberships.csv", membership_frame(drawn.memberships, np.arange(len(drawn.codes))))
         run = run_fit(folder / "data.csv", settings, shown_as=out / "data.csv", quiet=quiet)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mixmem.data.coding import Coding
 from mixmem.data.schema import Schema, Variable
 from mixmem.results.simulate import Simulation, draw_codes
 
@@ -80,4 +81,5 @@ def draw_survey(seed: int) -> Simulation:
     schema, theta = survey()
     rng = np.random.default_rng(seed)
     memberships = rng.dirichlet(ALPHA, size=ROWS)
-    return Simulation(draw_codes(schema, theta, memberships, NOISE, rng), schema, theta, ALPHA, memberships, NOISE)
+    coding = Coding.of(schema)
+    return Simulation(draw_codes(coding, theta, memberships, NOISE, rng), coding, theta, ALPHA, memberships, NOISE)

@@ -15,7 +15,8 @@ import numpy as np
 
 from mixmem import __version__
 from mixmem.cli.compilation import announce_compilation
-from mixmem.cli.reading import Described, missing_cells, number_means
+from mixmem.cli.facts import Facts
+from mixmem.cli.reading import Described
 from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema
 from mixmem.errors import InputError
@@ -43,10 +44,15 @@ class FitRun:
     """A fit on its way to the files: the model, the rows' memberships, and what fit.json will hold."""
 
     model: Learner
-    table: Encoded
+    facts: Facts
     rows: RowFit
     row_name: str
     document: dict[str, Any]
+
+    @property
+    def table(self) -> Encoded:
+        """The coded table."""
+        return self.facts.table
 
     @property
     def shares(self) -> np.ndarray:
@@ -83,8 +89,9 @@ def run_fit(
     announce_compilation(quiet)
     model.fit(table)
     began = time.perf_counter()
-    rows = model.fit_rows(table)
-    fitted = {stage: seconds for stage, seconds in model.report_["seconds"].items() if stage != "read"}
+    rows = model.rows_
+    facts = Facts.of(table, model._trained().first)
+    fitted = {stage: seconds for stage, seconds in model.report_.seconds.items() if stage != "read"}
     document = {
         "mixmem": __version__,
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
@@ -92,14 +99,14 @@ def run_fit(
             "path": str(data if shown_as is None else shown_as),
             "rows": len(table.codes),
             "variables": table.schema.n_variables,
-            "kinds": dict(Counter(variable.kind for variable in table.schema.variables)),
-            "missing_cells": int(missing_cells(table).sum()),
-            "means": number_means(table),
+            **_kinds(table.schema),
+            "missing_cells": int(facts.missing.sum()),
+            "means": facts.number_means,
             "id": row_id,
             "weight": weight,
         },
         "settings": model.get_params(deep=False),
-        "seed": model.report_["seed"],
+        "seed": model.report_.seed,
         "log_likelihood": {
             **_log_likelihood(model, table, rows),
             "mean_of_rows_given_memberships": float(np.average(rows.conditional, weights=table.weights)),
@@ -112,9 +119,22 @@ def run_fit(
             "most_steps": int(rows.n_steps.max()),
         },
         "seconds": {**progress.seconds, **fitted, "memberships": time.perf_counter() - began},
-        "report": model.report_,
+        "report": model.report_.to_plain(),
     }
-    return FitRun(model, table, rows, row_id or "row", document)
+    return FitRun(model, facts, rows, row_id or "row", document)
+
+
+def _kinds(schema: Schema) -> dict[str, Any]:
+    """Return how many variables there are of each kind, and the same in words, as a page shows them."""
+    names = Counter(variable.kind for variable in schema.variables)
+    counted = Counter(variable.own_kind.nouns for variable in schema.variables)
+    words = {nouns[count > 1]: count for nouns, count in counted.items()}
+    return {
+        "kinds": dict(names),
+        "in_words": words,
+        "all_of": [] if schema.has("plain").all() or len(words) != 1 else [f"all {next(iter(counted))[1]}"],
+        "genotypes": all(variable.own_kind.cells == "copies" for variable in schema.variables),
+    }
 
 
 def _log_likelihood(model: Learner, table: Encoded, rows: RowFit) -> dict[str, Any]:

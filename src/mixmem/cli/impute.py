@@ -10,7 +10,7 @@ import polars as pl
 
 from mixmem.cli.compilation import announce_compilation
 from mixmem.cli.reading import Described
-from mixmem.cli.stored import _say_what_was_found, _stored
+from mixmem.cli.stored import say_what_was_found, stored_model
 from mixmem.data.read import read_table
 from mixmem.data.table import plain_values
 from mixmem.progress import current
@@ -26,11 +26,11 @@ def filled_table(
     quiet: bool = False,
 ) -> pl.DataFrame:
     """A table as it was, with what a stored model makes of its missing cells; genotypes as numbers of copies."""
-    fitted = _stored(model, jobs)
+    fitted = stored_model(model, jobs)
     with current().stage("reading"):
         whole = read_table(data)
         table = Described(row_id, missing=missing).encode_as(whole, fitted.schema_, fitted.missing)
-    _say_what_was_found(table, quiet)
+    say_what_was_found(table, quiet)
     announce_compilation(quiet)
     if whole.loci is not None:
         filled = fitted.impute(table)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mixmem.cli.reading import Described, missing_cells
+from mixmem.cli.facts import Facts
+from mixmem.cli.reading import Described
 from mixmem.data.encode import IGNORED, MIN_VARIABLES, Encoded, encode
 from mixmem.data.infer_kinds import MOST_INTEGERS
-from mixmem.data.kinds import KINDS, Dosage
 from mixmem.data.level_text import NUMBER_TEXT
-from mixmem.data.schema import Schema, Variable, listing
+from mixmem.data.schema import Schema, Variable
 from mixmem.data.table import Coded, Locus, Table
 from mixmem.errors import InputError
 from mixmem.moments.anchors import largest_k
-from mixmem.moments.sums import first_moments
-from mixmem.output.words import plain_number
 from mixmem.progress import current
+from mixmem.words import listing, one_line, short
 
 MOST_LINES = 40
 """Variables listed in full; of a wider table the first ones."""
@@ -35,7 +34,7 @@ SUSPECT_ROWS, SUSPECT_DISTANCE, SUSPECT_GAP = 0.03, 2.5, 1.0
 it lies so many interquartile ranges of the others beyond their nearer quartile, and from the next value. (Cholesterol 0
 of the heart data: 19 %, 3.2 and 1.3. Zeros of counts: up to 2 and 1.)"""
 MOST_REASONS = 12
-NAME_WIDTH, LEVELS_WIDTH = 28, 56
+NAME_WIDTH = 28
 
 
 @dataclass(frozen=True)
@@ -53,11 +52,11 @@ def describe(data: str, described: Described | None = None) -> Description:
         table = table.take([j for j, name in enumerate(table.names) if (found.kinds or {}).get(name) != IGNORED])
         encoded, problems = _encode_what_can_be(table, found)
     with current().stage("counting"):
-        counts = _counts(encoded)
-    lines = _head(data, table, encoded)
+        facts = Facts.of(encoded)
+    lines = _head(data, table, facts)
     if encoded.schema.n_variables:
-        lines += ["", *_variables(encoded, counts)]
-        lines += ["", *table_warnings(encoded)]
+        lines += ["", *_variables(facts)]
+        lines += ["", *table_warnings(facts)]
     return Description("\n".join(lines).rstrip(), tuple(problems))
 
 
@@ -117,8 +116,7 @@ def _encode_some(table: Table, positions: list[int], described: Described) -> En
         if missing is not None and not isinstance(missing, dict):
             missing = dict.fromkeys(part.names, missing)  # the padding has values of its own
     encoded = encode(replace(part, names=names, columns=columns, loci=loci), kinds=kinds, missing=missing)
-    schema = Schema(encoded.schema.variables[: len(positions)])
-    return Encoded(np.ascontiguousarray(encoded.codes[:, : len(positions)]), schema, encoded.row_ids)
+    return encoded.take_variables(np.arange(len(positions)))
 
 
 def _own(declared: Any, table: Table) -> Any:
@@ -128,21 +126,11 @@ def _own(declared: Any, table: Table) -> Any:
     return {name: declared[name] for name in table.names if name in declared}
 
 
-def _counts(table: Encoded) -> np.ndarray:
-    """In how many rows each cell occurs (cells,)."""
-    return first_moments(table.codes, table.schema).counts
-
-
-def _own_counts(counts: np.ndarray, schema: Schema, j: int) -> np.ndarray:
-    """Those of one variable, by code; missing cells are left out."""
-    begin = schema.features.cell_offsets[j]
-    return counts[begin : begin + KINDS[schema.variables[j].kind].n_codes(schema.variables[j])]
-
-
 # --- The text
 
 
-def _head(data: str, table: Table, encoded: Encoded) -> list[str]:
+def _head(data: str, table: Table, facts: Facts) -> list[str]:
+    encoded = facts.table
     size = encoded.codes.nbytes
     unit, scale = next((u, s) for u, s in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)) if size >= s or s == 1.0)
     schema = encoded.schema
@@ -150,41 +138,47 @@ def _head(data: str, table: Table, encoded: Encoded) -> list[str]:
         f"{'standard input' if data == '-' else data}: {table.n_rows:,} rows, {table.n_columns:,} columns",
         f"  usable variables  {schema.n_variables:,}{_kinds(schema)}",
     ]
-    if gaps := int(missing_cells(encoded).sum()):
+    if gaps := int(facts.missing.sum()):
         lines.append(f"  missing cells     {gaps:,} of {encoded.codes.size:,} ({_percent(gaps / encoded.codes.size)})")
     lines.append(f"  memory as codes   {size / scale:.3g} {unit}")
     if schema.n_variables >= MIN_VARIABLES:
-        lines.append(f"  largest k         {largest_k(schema):,} (what the anchors could carry; fewer is usual)")
+        lines.append(
+            f"  largest k         {largest_k(encoded.coding):,} (what the anchors could carry; fewer is usual)"
+        )
     return lines
 
 
 def _kinds(schema: Schema) -> str:
-    """How many variables of each kind, where there is more than one kind, and how many levels."""
+    """Say how many variables there are of each kind, where there is more than one kind, and how many levels."""
     kinds = Counter(variable.kind for variable in schema.variables)
     levels = sum(len(variable.levels) for variable in schema.variables)
-    word = "alleles" if set(kinds) == {"dosage"} else "levels"
     parts = [f"{count:,} {kind}" for kind, count in kinds.items()]
     if len(kinds) == 1:
-        parts = [kind for kind in kinds if kind != "categorical"]
+        parts = [] if schema.has("plain").all() else list(kinds)
     if levels:
-        parts.append(f"{levels:,} {word} in all")
+        parts.append(f"{levels:,} {_level_word(schema.variables)} in all")
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _variables(table: Encoded, counts: np.ndarray) -> list[str]:
-    schema, n, gaps = table.schema, len(table.codes), missing_cells(table)
-    count = len(schema.variables) if len(schema.variables) <= MOST_LINES else FIRST_LINES
-    width = min(NAME_WIDTH, max(8, *(len(_one_line(v.name)) for v in schema.variables[:count])))
+def _level_word(variables: Sequence[Variable]) -> str:
+    """Return what the levels of these variables are called."""
+    words = {variable.own_kind.level_word for variable in variables if variable.levels}
+    return words.pop() if len(words) == 1 and all(variable.levels for variable in variables) else "levels"
+
+
+def _variables(facts: Facts) -> list[str]:
+    schema, n, gaps, columns = facts.table.schema, facts.table.n_rows, facts.missing, facts.table.coding.columns
+    count = len(columns) if len(columns) <= MOST_LINES else FIRST_LINES
+    width = min(NAME_WIDTH, max(8, *(len(one_line(column.name)) for column in columns[:count])))
     lines = [f"{'variable':<{width}}  {'kind':<12}{'missing':>14}  holds"]
-    for j, variable in enumerate(schema.variables[:count]):
+    for j, column in enumerate(columns[:count]):
         missing = f"{gaps[j]:,} ({_percent(gaps[j] / n)})" if gaps[j] else "0"
-        name = _cut(_one_line(variable.name), width)
-        holds = _holds(variable, _own_counts(counts, schema, j))
-        lines.append(f"{name:<{width}}  {variable.kind:<12}{missing:>14}  {holds}")
-    if count < len(schema.variables):
+        holds = column.own_kind.describe(column, facts.counted.of(j))
+        lines.append(f"{short(one_line(column.name), width):<{width}}  {column.kind:<12}{missing:>14}  {holds}")
+    if count < len(columns):
         rest = schema.variables[count:]
-        sizes = [len(variable.levels) for variable in rest if not variable.is_number]
-        word = "alleles" if all(variable.kind == "dosage" for variable in rest) else "levels"
+        sizes = [len(variable.levels) for variable in rest if variable.levels]
+        word = _level_word(rest)
         held = f" with {min(sizes)} to {max(sizes)} {word} (median {np.median(sizes):g})" if sizes else ""
         if sizes and min(sizes) == max(sizes):
             held = f" with {sizes[0]} {word} each"
@@ -192,47 +186,28 @@ def _variables(table: Encoded, counts: np.ndarray) -> list[str]:
     return lines
 
 
-def _holds(variable: Variable, counts: np.ndarray) -> str:
-    """What a variable's cells hold, in a few words; counts by code."""
-    total = max(counts.sum(), 1.0)
-    kind = KINDS[variable.kind]
-    if variable.is_number:
-        mean = float(counts @ variable.values / total)
-        ends = (plain_number(float(variable.values[at])) for at in (0, -1))
-        return f"{' to '.join(ends)}, mean {plain_number(mean)}"
-    if isinstance(kind, Dosage):
-        copies = kind.copies(variable)
-        held = np.bincount(copies.ravel(), np.repeat(counts, copies.shape[1]), minlength=len(variable.levels))
-        shares = held / (total * copies.shape[1])
-        order = range(len(shares)) if len(shares) == 2 else np.argsort(-shares, kind="stable").tolist()
-        return _cut(", ".join(f"{_one_line(variable.levels[a])} {shares[a]:.2f}" for a in order), LEVELS_WIDTH)
-    held_texts = [_one_line(level) for level in variable.levels]
-    top = int(counts.argmax())
-    frequent = f"{_cut(held_texts[top], 24)} ({counts[top] / total:.0%})"
-    return f"{len(held_texts)} levels, most often {frequent}: {_cut(', '.join(held_texts[:12]), 36)}"
-
-
 # --- Warnings
 
 
-def table_warnings(table: Encoded) -> list[str]:
-    """What in a table that can be fitted will be learned poorly, a line each."""
-    counts = _counts(table)
-    parts = (_of_categories(table, counts), _of_variants(table, counts), _of_gaps(table), _of_numbers(table, counts))
+def table_warnings(facts: Facts) -> list[str]:
+    """Say what in a table that can be fitted will be learned poorly, one line each."""
+    table = facts.table
+    parts = (_of_categories(facts), _of_variants(facts), _of_gaps(facts), _of_numbers(facts))
     found = [text for part in parts for text in part]
-    empty = (table.codes == table.schema.features.absent).all(axis=1)
+    empty = (table.codes == table.coding.soft.absent).all(axis=1)
     if empty.any():
         ids = [str(row) for row in table.row_ids[empty][:5]]
         found.append(f"{int(empty.sum()):,} row(s) hold nothing and get the mean of all memberships: {', '.join(ids)}")
     return [f"warning: {text}" for text in found]
 
 
-def _of_categories(table: Encoded, counts: np.ndarray) -> Iterator[str]:
-    schema, n = table.schema, len(table.codes)
-    category = np.array([KINDS[variable.kind] is KINDS["categorical"] for variable in schema.variables])
+def _of_categories(facts: Facts) -> Iterator[str]:
+    schema, n, soft = facts.table.schema, facts.table.n_rows, facts.table.coding.soft
+    counts = facts.counted.counts
+    category = schema.has("plain")
     names = np.array(schema.names, dtype=object)
-    starts = schema.features.cell_offsets[:-1]
-    levels = np.where(schema.features.present, counts, RARE_ROWS)
+    starts = soft.cell_offsets[:-1]
+    levels = np.where(soft.present, counts, RARE_ROWS)
     top = np.where(category, np.maximum.reduceat(levels, starts) / n, 0.0)
     rare = np.where(category, np.add.reduceat((levels < RARE_ROWS).astype(np.int64), starts), 0)
     if rare.any():
@@ -274,37 +249,37 @@ def _or_count(schema: Schema, rare: np.ndarray) -> str:
     return ""
 
 
-def _of_variants(table: Encoded, counts: np.ndarray) -> Iterator[str]:
-    schema = table.schema
-    variant = np.array([variable.kind == "dosage" for variable in schema.variables])
-    starts = schema.features.cell_offsets[:-1]
-    held = np.where(schema.features.present, counts, 0.0)
+def _of_variants(facts: Facts) -> Iterator[str]:
+    schema, soft = facts.table.schema, facts.table.coding.soft
+    variant = np.array([variable.own_kind.cells == "copies" for variable in schema.variables])
+    held = np.where(soft.present, facts.counted.counts, 0.0)
+    starts = soft.cell_offsets[:-1]
     same = variant & (np.maximum.reduceat(held, starts) == np.add.reduceat(held, starts))
     if same.any():
         names = np.array(schema.names, dtype=object)[same]
         yield f"{len(names):,} variant(s) are the same in all samples, or missing, and say nothing: {listing(names, 5)}"
 
 
-def _of_gaps(table: Encoded) -> Iterator[str]:
-    mostly = missing_cells(table) > MOSTLY_MISSING * len(table.codes)
+def _of_gaps(facts: Facts) -> Iterator[str]:
+    mostly = facts.missing > MOSTLY_MISSING * facts.table.n_rows
     if mostly.any():
-        names = np.array(table.schema.names, dtype=object)[mostly]
+        names = np.array(facts.table.schema.names, dtype=object)[mostly]
         yield (
             f"more than half of the cells are missing: {listing(names, 5)}: they are learned from the rest; leave them "
             f"out with --kind {names[0]}={IGNORED} if cells are missing for a reason"
         )
 
 
-def _of_numbers(table: Encoded, counts: np.ndarray) -> Iterator[str]:
-    for j, variable in enumerate(table.schema.variables):
-        if not variable.is_number:
+def _of_numbers(facts: Facts) -> Iterator[str]:
+    for j, column in enumerate(facts.table.coding.columns):
+        if not column.is_number:
             continue
-        own = _own_counts(counts, table.schema, j)
-        for at in _suspects(variable.values, own):
-            value = _plain(variable.values[at])
+        own = facts.counted.of(j)
+        for at in _suspects(column.values, own):
+            value = _plain(column.values[at])
             yield (
-                f"{variable.name!r} is {value} in {own[at] / own.sum():.0%} of its rows, far from all others: if that "
-                f"means a missing cell, say so with --missing {variable.name}={value}"
+                f"{column.name!r} is {value} in {own[at] / own.sum():.0%} of its rows, far from all others: if that "
+                f"means a missing cell, say so with --missing {column.name}={value}"
             )
 
 
@@ -330,11 +305,3 @@ def _plain(value: float) -> str:
 
 def _percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.1 else f"{share:.1%}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split()) if text.strip() else repr(text)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"

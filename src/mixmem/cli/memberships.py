@@ -9,7 +9,7 @@ import polars as pl
 
 from mixmem.cli.compilation import announce_compilation
 from mixmem.cli.reading import Described
-from mixmem.cli.stored import _say_what_was_found, _stored
+from mixmem.cli.stored import say_what_was_found, stored_model
 from mixmem.output.tables import membership_frame
 from mixmem.progress import current
 
@@ -24,9 +24,9 @@ def row_memberships(
     quiet: bool = False,
 ) -> pl.DataFrame:
     """Memberships of a table's rows in the components of a stored model; ``missing`` None: as the model has it."""
-    fitted = _stored(model, jobs)
+    fitted = stored_model(model, jobs)
     with current().stage("reading"):
         table = Described(row_id, missing=missing).encode_as(data, fitted.schema_, fitted.missing)
-    _say_what_was_found(table, quiet)
+    say_what_was_found(table, quiet)
     announce_compilation(quiet)
     return membership_frame(fitted.fit_rows(table).memberships, table.row_ids, row_id or "row")

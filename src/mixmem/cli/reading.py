@@ -7,17 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mixmem.data.encode import IGNORED, Encoded, encode
+from mixmem.data.kinds import KINDS
 from mixmem.data.read import read_table
-from mixmem.data.schema import Schema, suggestion
+from mixmem.data.schema import Schema
 from mixmem.data.table import Table
 from mixmem.errors import InputError
-from mixmem.moments.sums import first_moments
-from mixmem.moments.theta_from_factors import column_moments
-
-ROWS_AT_ONCE = 1_000
+from mixmem.words import suggestion
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,7 @@ class Described:
         if self.missing is not None:
             raise InputError("genotype files say themselves which cells are missing; leave --missing out")
         for name, kind in (self.kinds or {}).items():
-            if kind not in ("dosage", IGNORED):
+            if kind != IGNORED and KINDS[kind].cells != "copies":
                 raise InputError(
                     f"--kind {name}={kind}: variants of a genotype file are of kind dosage; expected {IGNORED} or "
                     "nothing: write the genotypes as a table to fit them as something else"
@@ -82,25 +78,3 @@ def _by_column(missing: Any, names: Sequence[str]) -> dict[str, list[Any]]:
     if isinstance(missing, Mapping):
         return {name: list(values) for name, values in missing.items()}
     return {name: list(missing) for name in names}
-
-
-def missing_cells(table: Encoded) -> np.ndarray:
-    """Missing cells of every variable (p,)."""
-    absent = table.schema.features.absent
-    found = np.zeros(len(absent), dtype=np.int64)
-    if (absent < 0).all():
-        return found
-    unused = np.iinfo(table.codes.dtype).max
-    wanted = np.where(absent < 0, unused, absent).astype(table.codes.dtype)
-    for start in range(0, len(table.codes), ROWS_AT_ONCE):
-        found += np.count_nonzero(table.codes[start : start + ROWS_AT_ONCE] == wanted, axis=0)
-    return found
-
-
-def number_means(table: Encoded) -> dict[str, float]:
-    """Means of the counts and continuous numbers by name, rows by their weights."""
-    numbers = [j for j, variable in enumerate(table.schema.variables) if variable.is_number]
-    if not numbers:
-        return {}
-    first = first_moments(table.codes, table.schema, table.weights)
-    return {table.schema.names[j]: column_moments(first, j)[0] for j in numbers}

@@ -49,7 +49,7 @@ def draw(
 
 def write_simulation(folder: Path, drawn: Simulation) -> None:
     """data.csv and the truth in the layouts of fit, under names that a fit into the same folder does not touch."""
-    write_codes(folder / "data.csv", drawn.codes, drawn.schema)
+    write_codes(folder / "data.csv", drawn.codes, drawn.coding)
     write_theta(folder / "truth_theta.csv", drawn.schema, drawn.theta)
     write_alpha(folder / "truth_alpha.csv", drawn.alpha)
     write_table(folder / "truth_memberships.csv", membership_frame(drawn.memberships, np.arange(len(drawn.codes))))

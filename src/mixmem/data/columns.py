@@ -14,14 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from mixmem.data.coding import Coding, ColumnCoding
 from mixmem.data.infer_kinds import _kind_of
 from mixmem.data.kinds import KINDS
 from mixmem.data.level_text import canonical_text, is_float, is_integer, type_of_texts
-from mixmem.data.schema import Schema, Variable, listing
+from mixmem.data.schema import Schema, Variable
 from mixmem.data.table import Coded, Column, Locus, Table, usable
-from mixmem.data.value_grid import Measured, measure
+from mixmem.data.value_grid import Measured, measure, rounded
 from mixmem.engine.local import in_threads
 from mixmem.errors import InputError
+from mixmem.words import listing
 
 IDENTIFIER_ROWS = 20
 """From this many rows on, a column whose values are all distinct is taken for an identifier."""
@@ -44,10 +46,11 @@ LEAST_SIZE = 1e-60
 
 @dataclass(frozen=True)
 class Asked:
-    """Kinds declared by column, the schema to keep to, if there is one, the rows' weights."""
+    """Kinds declared by column, the schema or the coding to keep to, if there is one, the rows' weights."""
 
     declared: Mapping[str, str]
     schema: Schema | None
+    coding: Coding | None
     weights: np.ndarray | None
     most_values: int
     """Of a column of numbers so many values are kept apart."""
@@ -93,7 +96,7 @@ def _numbers(positions: np.ndarray, matrix: np.ndarray, table: Table, asked: Ask
         kind = asked.declared.get(table.names[position])
         if kind is None:
             kind = _kind_of(matrix[:, j], low[j], high[j], bool(whole[j]))
-        if KINDS[kind].number or kind == "dosage":
+        if KINDS[kind].cells != "levels":
             yield _Measures(position, matrix[:, j].astype(np.float64), kind, bool(whole[j]), asked)
         elif near:
             together.append(j)
@@ -137,7 +140,7 @@ def _of_values(position: int, column: Coded, table: Table, asked: Asked) -> Colu
     number = texts.value_type in ("int", "float") and not column.ordered
     if kind is None and not number:
         return texts
-    if kind is not None and not KINDS[kind].number and kind != "dosage":
+    if kind is not None and KINDS[kind].cells == "levels":
         return texts
     numbers = as_numbers(column, position, table)
     whole = bool(_whole(numbers[:, None])[0])
@@ -227,7 +230,7 @@ class _Integers:
         texts = [str(bool(number) if boolean else number) for number in numbers]
         return cls(positions, matrix, lows, gaps, kinds, shift, present, slot_column, slots, texts)
 
-    def variables(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, Variable]]:
+    def columns(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, ColumnCoding]]:
         value_type = {"b": "bool", "f": "float"}.get(self.matrix.dtype.kind, "int")
         ends = np.searchsorted(self.slot_column, np.arange(len(self.positions)), side="right").tolist()
         begin = 0
@@ -235,14 +238,14 @@ class _Integers:
             if schema is None:
                 levels = tuple(self.slot_texts[begin:end])
                 _refuse_useless(table.names[position], levels, table)
-                column = Variable(table.names[position], levels, value_type, kind, missing=bool(gap))
+                variable = Variable(table.names[position], levels, value_type, kind)
             else:
-                column = replace(schema.variables[position], missing=bool(gap))
-            yield position, column
+                variable = schema.variables[position]
+            yield position, ColumnCoding(variable, missing=bool(gap))
             begin = end
 
-    def write(self, codes: np.ndarray, variables: list[Variable], table: Table) -> None:
-        known = {j: _codes_of(variables[j]) for j in self.positions.tolist()}
+    def write(self, codes: np.ndarray, columns: list[ColumnCoding], table: Table) -> None:
+        known = {j: _codes_of(columns[j]) for j in self.positions.tolist()}
         positions = self.positions[self.slot_column].tolist()
         found = [known[j].get(text, -1) for j, text in zip(positions, self.slot_texts, strict=True)]
         if -1 in found:
@@ -250,11 +253,11 @@ class _Integers:
             slot, column = int(self.slots[unknown]), self.slot_column[unknown]
             cells = _slots(self.matrix[:, [column]], self.shift[[column]], self.lows[[column]])[:, 0]
             row = int(np.argmax(cells == slot))
-            raise _unknown_level(variables[positions[unknown]], self.slot_texts[unknown], row, table)
+            raise _unknown_level(columns[positions[unknown]], self.slot_texts[unknown], row, table)
         lookup = np.zeros(len(self.present), dtype=codes.dtype)
         lookup[self.slots] = found
         gaps = np.flatnonzero(self.gaps)
-        lookup[self.shift[gaps] + self.lows[gaps]] = [len(variables[j].levels) for j in self.positions[gaps]]
+        lookup[self.shift[gaps] + self.lows[gaps]] = [len(columns[j].levels) for j in self.positions[gaps]]
         whole, lows = len(self.positions) == codes.shape[1], self.lows if self.gaps.any() else None
         blocks = list(_row_blocks(self.matrix))
 
@@ -304,16 +307,16 @@ class _Measures:
         """The numbers by their values."""
         return measure(self.numbers, self.asked.weights, self.asked.most_values)
 
-    def variables(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, Variable]]:
+    def columns(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, ColumnCoding]]:
         name = table.names[self.position]
         present = self.numbers[~np.isnan(self.numbers)]
         if not len(present) and schema is None:
             raise _empty(name, table)
-        if self.kind in ("count", "dosage"):
+        if KINDS[self.kind].whole:
             self._refuse_fractions(name, table)
         missing = len(present) < len(self.numbers)
-        if self.kind == "dosage":
-            yield self.position, self._genotype(name, present, missing, table, schema)
+        if KINDS[self.kind].cells == "copies":
+            yield self.position, ColumnCoding(self._genotype(name, present, table, schema), missing=missing)
             return
         largest = float(np.abs(present).max(initial=0.0))
         # new rows may be near zero; a column to learn from may not be so altogether
@@ -322,16 +325,19 @@ class _Measures:
                 f"column {name!r} holds numbers up to {largest:g}; expected sizes from {LEAST_SIZE:g} to "
                 f"{1.0 / LEAST_SIZE:g}: measure it in another unit, or declare the value missing"
             )
+        if self.asked.coding is not None:
+            yield self.position, replace(self.asked.coding.columns[self.position], missing=missing)
+            return
         found = self.measured
         if schema is None:
             if len(found.values) == 1:
                 raise _constant(name, repr(found.values[0]))
             if self.whole and len(found.values) >= IDENTIFIER_ROWS and (np.diff(self.numbers) > 0.0).all():
                 raise _identifier(name, table)
-            column = Variable(name, value_type="int" if self.whole else "float", kind=self.kind)
+            variable = Variable(name, value_type="int" if self.whole else "float", kind=self.kind)
         else:
-            column = schema.variables[self.position]
-        yield self.position, replace(column, values=found.values, knots=found.knots, missing=missing)
+            variable = schema.variables[self.position]
+        yield self.position, ColumnCoding(variable, found.values, found.edges, found.knots, missing)
 
     def _refuse_fractions(self, name: str, table: Table) -> None:
         good = np.isnan(self.numbers) | ((self.numbers >= 0.0) & (self.numbers == np.rint(self.numbers)))
@@ -342,25 +348,26 @@ class _Measures:
                 f"expected {KINDS[self.kind].words}: declare it continuous, or the value missing"
             )
 
-    def _genotype(self, name: str, present: np.ndarray, missing: bool, table: Table, schema: Schema | None) -> Variable:
+    def _genotype(self, name: str, present: np.ndarray, table: Table, schema: Schema | None) -> Variable:
         most = int(present.max(initial=0.0))
         if schema is not None:
-            column = schema.variables[self.position]
-            if most > column.ploidy:
+            variable = schema.variables[self.position]
+            if most > variable.ploidy:
                 row = int(np.nanargmax(self.numbers))
                 raise InputError(
-                    f"column {name!r}, {_row(table, row)} holds {most}; expected at most {column.ploidy} copies"
+                    f"column {name!r}, {_row(table, row)} holds {most}; expected at most {variable.ploidy} copies"
                 )
-            return replace(column, missing=missing)
+            return variable
         if len(np.unique(present)) == 1:
             raise _constant(name, repr(most))
-        return Variable(name, ("0", "1"), "int", "dosage", max(2, most), missing=missing)
+        return Variable(name, ("0", "1"), "int", self.kind, max(2, most))
 
-    def write(self, codes: np.ndarray, variables: list[Variable], table: Table) -> None:
-        variable = variables[self.position]
-        gap = np.isnan(self.numbers)
-        if self.kind == "dosage":
-            codes[:, self.position] = np.where(gap, variable.ploidy + 1, self.numbers)
+    def write(self, codes: np.ndarray, columns: list[ColumnCoding], table: Table) -> None:
+        column = columns[self.position]
+        if KINDS[self.kind].cells == "copies":
+            codes[:, self.position] = np.where(np.isnan(self.numbers), column.ploidy + 1, self.numbers)
+        elif self.asked.coding is not None:
+            codes[:, self.position] = rounded(self.numbers, column.edges, len(column.values))
         else:
             codes[:, self.position] = self.measured.codes
 
@@ -372,16 +379,14 @@ class _Loci:
     genotypes: np.ndarray
     loci: tuple[Locus, ...]
 
-    def variables(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, Variable]]:
+    def columns(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, ColumnCoding]]:
         gaps = np.asarray((self.genotypes < 0).any(axis=0))
         for j, (name, locus) in enumerate(zip(table.names, self.loci, strict=True)):
-            if schema is None:
-                yield j, Variable(name, locus.alleles, kind="dosage", missing=bool(gaps[j]))
-            else:
-                yield j, replace(schema.variables[j], missing=bool(gaps[j]))
+            variable = Variable(name, locus.alleles, kind="dosage") if schema is None else schema.variables[j]
+            yield j, ColumnCoding(variable, missing=bool(gaps[j]))
 
-    def write(self, codes: np.ndarray, variables: list[Variable], table: Table) -> None:
-        most = np.array([KINDS["dosage"].n_codes(variable) for variable in variables])
+    def write(self, codes: np.ndarray, columns: list[ColumnCoding], table: Table) -> None:
+        most = np.array([column.n_codes for column in columns])
         np.copyto(codes, np.where(self.genotypes < 0, most, self.genotypes), casting="unsafe")
 
 
@@ -420,10 +425,10 @@ class _Texts:
             return "int"
         return "float" if all(is_integer(v) or is_float(v) for v in values) else "str"
 
-    def variables(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, Variable]]:
+    def columns(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, ColumnCoding]]:
         missing = bool((self.column.codes < 0).any())
         if schema is not None:
-            yield self.position, replace(schema.variables[self.position], missing=missing)
+            yield self.position, ColumnCoding(schema.variables[self.position], missing=missing)
             return
         value_type, name = self.value_type, table.names[self.position]
         if value_type == "float" and (bad := [v for v in self.values if math.isinf(float(v))]):
@@ -433,10 +438,10 @@ class _Texts:
         if not self.column.ordered:
             texts = dict.fromkeys(sorted(texts, key={"int": int, "float": float}.get(value_type)))
         _refuse_useless(name, tuple(texts), table)
-        yield self.position, Variable(name, tuple(texts), value_type, self.kind, missing=missing)
+        yield self.position, ColumnCoding(Variable(name, tuple(texts), value_type, self.kind), missing=missing)
 
-    def write(self, codes: np.ndarray, variables: list[Variable], table: Table) -> None:
-        variable = variables[self.position]
+    def write(self, codes: np.ndarray, columns: list[ColumnCoding], table: Table) -> None:
+        variable = columns[self.position].variable
         known = _codes_of(variable)
         lookup = np.zeros(len(self.column.values) + 1, dtype=codes.dtype)
         lookup[-1] = len(variable.levels)  # code -1 finds it
@@ -461,7 +466,7 @@ class _Texts:
 Columns = _Integers | _Measures | _Loci | _Texts
 
 
-def _codes_of(variable: Variable) -> dict[str, int]:
+def _codes_of(variable: Variable | ColumnCoding) -> dict[str, int]:
     return {level: code for code, level in enumerate(variable.levels)}
 
 
@@ -511,7 +516,7 @@ def _infinite(name: str, value: Any, row: int, table: Table) -> InputError:
     )
 
 
-def _unknown_level(variable: Variable, text: str, row: int, table: Table) -> InputError:
+def _unknown_level(variable: Variable | ColumnCoding, text: str, row: int, table: Table) -> InputError:
     return InputError(
         f"column {variable.name!r}, {_row(table, row)} holds {text!r}, a level the model does not know; expected one "
         f"of {listing(variable.levels)}: recode the cell or make it missing, or fit again with such rows"

@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixmem.data.coding import Coding, ColumnCoding
 from mixmem.data.columns import Asked, Columns, as_numbers, columns_of
 from mixmem.data.genotype_codes import allele_pairs, pair_code
-from mixmem.data.kinds import KINDS, MAX_CODES
+from mixmem.data.kinds import KINDS
+from mixmem.data.kinds.base import MAX_CODES
 from mixmem.data.level_text import canonical_text, type_of_texts
 from mixmem.data.read import read_table
-from mixmem.data.schema import Schema, Variable, listing, suggestion
+from mixmem.data.schema import Schema, Variable
+from mixmem.data.stacking import in_order_of, refuse_other_columns, stack
 from mixmem.data.table import Coded, Column, Locus, Table, Unusable
 from mixmem.data.value_grid import MOST_VALUES
 from mixmem.errors import InputError
+from mixmem.words import listing, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,21 +38,70 @@ IGNORED = "ignore"
 
 @dataclass(frozen=True)
 class Encoded:
-    """A table as codes (n, p), with the ``schema`` they refer to, ``row_ids`` (n,) and the rows' ``weights`` (n,)."""
+    """A table as codes: the one object that stages hand to each other.
+
+    Parameters
+    ----------
+    codes : array (n, p)
+        C-contiguous, of ``coding.codes_dtype``: cell (i, j) holds level, or value, codes[i, j] of variable j; a missing
+        cell has the code after the last.
+    coding : Coding
+        What the codes mean.
+    row_ids : array (n,)
+        The rows' ids, 0..n-1 where the data brought none.
+    weights : array (n,) or None
+        How many rows each stands for; None for one each.
+
+    Examples
+    --------
+    >>> from mixmem import encode
+    >>> encode([["x", 1], ["y", 2]]).codes
+    array([[0, 0],
+           [1, 1]], dtype=uint8)
+    """
 
     codes: np.ndarray
-    """(n, p), C-contiguous, of `schema.codes_dtype`: cell (i, j) holds level, or value, codes[i, j] of variable j; a
-    missing cell has the code after the last."""
-    schema: Schema
+    coding: Coding
     row_ids: np.ndarray
-    """(n,): the rows' ids, 0..n-1 where the data brought none."""
     weights: np.ndarray | None = None
-    """(n,): how many rows each stands for; None for one each."""
+
+    @classmethod
+    def of(cls, codes: np.ndarray, coding: Coding, weights: np.ndarray | None = None) -> Encoded:
+        """Return the table of codes whose rows have no ids of their own."""
+        return cls(codes, coding, np.arange(len(codes)), weights)
+
+    @property
+    def schema(self) -> Schema:
+        """The variables."""
+        return self.coding.schema
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.codes)
+
+    @property
+    def n_variables(self) -> int:
+        return self.codes.shape[1]
+
+    @property
+    def total(self) -> float:
+        """The rows' weight."""
+        return float(len(self.codes) if self.weights is None else self.weights.sum())
+
+    @property
+    def each(self) -> np.ndarray:
+        """(n,): the rows' weights, ones if there are none."""
+        return np.ones(len(self.codes)) if self.weights is None else self.weights
 
     def take(self, rows: Any) -> Encoded:
-        """Some of the rows."""
+        """Return some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
-        return Encoded(np.ascontiguousarray(self.codes[rows]), self.schema, self.row_ids[rows], weights)
+        return Encoded(np.ascontiguousarray(self.codes[rows]), self.coding, self.row_ids[rows], weights)
+
+    def take_variables(self, variables: np.ndarray) -> Encoded:
+        """Return some of the variables, in the order given."""
+        codes = np.ascontiguousarray(self.codes[:, variables])
+        return replace(self, codes=codes, coding=self.coding.take(variables))
 
     @property
     def whole(self) -> bool:
@@ -56,7 +109,7 @@ class Encoded:
         return self.weights is None or bool((self.weights == np.rint(self.weights)).all())
 
     def repeated(self, what: str) -> Encoded:
-        """The table with every row as often as it stands for; refused for ``what`` if that is no whole number."""
+        """Return the table with every row as often as it stands for; refused for ``what`` if that is not whole."""
         if self.weights is None:
             return self
         if not self.whole:
@@ -68,6 +121,7 @@ def encode(
     data: Any,
     schema: Schema | None = None,
     *,
+    coding: Coding | None = None,
     row_id: str | None = None,
     kinds: Mapping[str, str] | None = None,
     missing: Any = None,
@@ -75,21 +129,50 @@ def encode(
     weights: Any = None,
     gather: bool | None = None,
 ) -> Encoded:
-    """Encode anything that `read_table` takes.
+    """Code the cells of a table.
 
-    Without a schema the variables are learned. Texts, truth values and whole numbers of at most 12 distinct values are
-    categories (numbers in numeric order, texts in lexicographic order, categorical dtypes in their own order, unused
-    categories dropped), other whole numbers are counts if they begin at 0 or 1 and are often small, all other numbers
-    continuous; ``kinds`` declares otherwise ({"age": "continuous", "note": "ignore"}). With a schema, columns are
-    matched by name (a bare array by position), further columns are ignored, and a level that the schema does not have
-    is refused.
+    Without a schema or a coding the variables are learned. Texts, truth values and whole numbers of at most 12
+    distinct values are categories (numbers in numeric order, texts in lexicographic order, categorical dtypes in their
+    own order, unused categories dropped), other whole numbers are counts if they begin at 0 or 1 and are often small,
+    all other numbers continuous. Loci of genotype files with one allele or nothing observed are left out.
 
-    NaN, None and texts such as NA are missing cells, and so are the values in ``missing``: a list for all columns, or
-    a dictionary from column to list. Loci of genotype files with one allele or nothing observed are left out.
-    ``weight`` names the column that says how many rows each row stands for, or ``weights`` (n,) are given; rows that
-    stand for none are left out. Of a column of numbers a thousand values are kept apart when a table is learned from
-    (``gather``); with a schema, all are.
+    Parameters
+    ----------
+    data
+        Anything that `read_table` takes: a path, a data frame, an array.
+    schema : Schema or None
+        The variables of a model. Columns are matched by name (a bare array by position), further columns are ignored,
+        and a level that the schema does not have is refused.
+    coding : Coding or None
+        A coding that is fixed already: the same as a schema, with numbers rounded to its grid, and cells missing only
+        where it allows. Tables coded alike have sums that add up.
+    row_id : str or None
+        The column with the rows' ids.
+    kinds : dict or None
+        Kinds where they are not to be inferred: {"age": "continuous", "note": "ignore"}.
+    missing : list, dict or None
+        Values that mean a missing cell, beside NaN, None and texts such as NA: a list for all columns, or a dictionary
+        from column to list.
+    weight : str or None
+        The column that says how many rows each row stands for; rows that stand for none are left out.
+    weights : array (n,) or None
+        The same as numbers.
+    gather : bool or None
+        Whether a thousand values of a column of numbers are kept apart, as when a table is learned from, or all.
+
+    Returns
+    -------
+    Encoded
+        Codes (n, p) with their coding.
+
+    Examples
+    --------
+    >>> table = encode([["x", 1], ["y", 2], ["y", 1]])
+    >>> table.schema.variables[0].levels
+    ('x', 'y')
     """
+    if coding is not None:
+        schema = coding.schema
     table = read_table(data, row_id=row_id)
     if weight is not None:
         table, weights = _without_weights(table, weight)
@@ -113,20 +196,50 @@ def encode(
     if schema is not None:
         table = _match_columns(table, schema)
     most = MOST_VALUES if (schema is None if gather is None else gather) else MAX_CODES
-    columns = list(columns_of(table, Asked(declared, schema, weights, most)))
-    variables = _variables(columns, table, schema)
+    groups = list(columns_of(table, Asked(declared, schema, coding, weights, most)))
+    columns = _in_order(groups, table, schema)
     if schema is None:
-        variables = _of_one_ploidy(variables)
-    learned = Schema(tuple(variables))
+        columns = _of_one_ploidy(columns)
+    learned = Coding(tuple(columns)) if coding is None else _kept(coding, columns)
     codes = np.empty((table.n_rows, table.n_columns), dtype=learned.codes_dtype)
-    for column in columns:
-        column.write(codes, variables, table)
+    for group in groups:
+        group.write(codes, list(learned.columns), table)
     row_ids = np.arange(table.n_rows) if table.row_ids is None else table.row_ids
     return Encoded(codes, learned, row_ids, weights)
 
 
+def learn_coding(*sources: Any, kinds: Mapping[str, str] | None = None, missing: Any = None) -> Coding:
+    """Learn one coding for several tables, so that sums over them add up.
+
+    The rule: it is the coding of the tables stacked in the order given. Levels are united, numbers in numeric order and
+    texts in lexicographic order (categorical dtypes keep their order where all tables list the same categories); grids
+    and knots of numbers come from all rows; a variable may be missing if it is in any table.
+
+    Parameters
+    ----------
+    *sources
+        Tables with the same columns, each anything that :func:`encode` takes.
+    kinds, missing
+        As in :func:`encode`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> a, b = pd.DataFrame({"u": ["x", "y"], "v": [1, 2]}), pd.DataFrame({"u": ["y", "z"], "v": [2, 1]})
+    >>> coding = learn_coding(a, b)
+    >>> coding.columns[0].levels, encode(b, coding=coding).codes[:, 0].tolist()
+    (('x', 'y', 'z'), [1, 2])
+    """
+    if not sources:
+        raise InputError("learn_coding needs at least one table")
+    tables = [read_table(source) for source in sources]
+    for number, table in enumerate(tables[1:], start=2):
+        refuse_other_columns("table 1", tables[0], f"table {number}", table)
+    return encode(stack([in_order_of(table, tables[0].names) for table in tables]), kinds=kinds, missing=missing).coding
+
+
 def encode_as(X: Any, kinds: Mapping[str, str] | None, missing: Any = None, weights: Any = None) -> Encoded:
-    """Encode what is not encoded yet, with the declared kinds."""
+    """Code what is not coded yet, with the declared kinds."""
     if not isinstance(X, Encoded):
         return encode(X, kinds=kinds, missing=missing, weights=weights)
     if weights is not None:
@@ -148,27 +261,43 @@ def numbers_of(table: Table, variable: Variable, position: int) -> np.ndarray:
     return as_numbers(table.column(at), at, table)
 
 
-def decode(codes: np.ndarray, schema: Schema) -> pd.DataFrame:
-    """The inverse of `encode`: a data frame with the values of the cells, None or NaN where missing."""
+def decode(codes: np.ndarray, coding: Coding) -> pd.DataFrame:
+    """Return the values of codes (n, p) as a data frame, None or NaN where missing: the inverse of :func:`encode`.
+
+    Parameters
+    ----------
+    codes : array (n, p)
+        As in :class:`Encoded`.
+    coding : Coding
+        What they mean.
+
+    Examples
+    --------
+    >>> table = encode([["x", 1], ["y", 2]])
+    >>> decode(table.codes, table.coding)["x0"].tolist()
+    ['x', 'y']
+    """
     import pandas as pd
 
-    columns = {}
-    for j, variable in enumerate(schema.variables):
-        held = variable.of_codes()
-        number = variable.is_number or variable.value_type != "str" or variable.kind == "dosage"
-        if not variable.missing:
-            held.pop()
-        # Texts as objects: numpy's own text type loses trailing NULs.
-        values = np.array(held, None if number and not variable.missing else object)
-        if (
-            number
-            and variable.missing
-            and variable.value_type != "bool"
-            and all(isinstance(value, (int, float)) or value is None for value in held)
-        ):
-            values = np.array([np.nan if value is None else value for value in held], dtype=float)
-        columns[variable.name] = values[codes[:, j]]
-    return pd.DataFrame(columns)
+    return pd.DataFrame({column.name: decoded(codes[:, j], column) for j, column in enumerate(coding.columns)})
+
+
+def decoded(codes: np.ndarray, column: ColumnCoding) -> np.ndarray:
+    """Return the values of one variable's codes (n,)."""
+    held = column.held()
+    number = column.own_kind.cells != "levels" or column.value_type != "str"
+    if not column.missing:
+        held.pop()
+    # Texts as objects: numpy's own text type loses trailing NULs.
+    values = np.array(held, None if number and not column.missing else object)
+    if (
+        number
+        and column.missing
+        and column.value_type != "bool"
+        and all(isinstance(value, (int, float)) or value is None for value in held)
+    ):
+        values = np.array([np.nan if value is None else value for value in held], dtype=float)
+    return np.asarray(values[codes])
 
 
 # --- What is asked of the table as a whole
@@ -180,7 +309,7 @@ def _check_declared(declared: Mapping[str, str], table: Table) -> None:
             raise InputError(f"there is no variable {name!r}{suggestion(name, table.names)}")
         if kind not in KINDS and kind != IGNORED:
             raise InputError(f"variable {name!r} is declared {kind!r}; expected one of {', '.join(KINDS)}, {IGNORED}")
-        if table.loci is not None and kind not in ("dosage", IGNORED):
+        if table.loci is not None and kind != IGNORED and KINDS[kind].cells != "copies":
             raise InputError(
                 f"variable {name!r} is declared {kind!r}, but variants of a genotype file are of kind dosage; expected "
                 f"{IGNORED} or nothing"
@@ -311,7 +440,7 @@ def _match_loci(table: Table, loci: tuple[Locus, ...], schema: Schema) -> Table:
         )
     columns = np.full((table.n_rows, schema.n_variables), -1, dtype=np.int16)
     for j, variable in enumerate(schema.variables):
-        if variable.kind != "dosage":
+        if variable.own_kind.cells != "copies":
             raise InputError(f"variable {variable.name!r} of the model is {variable.kind}, but the data are genotypes")
         if variable.name in found:
             position = found[variable.name]
@@ -343,17 +472,34 @@ def _refuse_alike(table: Table) -> None:
         )
 
 
-def _variables(columns: list[Columns], table: Table, schema: Schema | None) -> list[Variable]:
-    """The variables in the order of the table; those of a schema with what belongs to this table."""
-    found: dict[int, Variable] = {}
-    for column in columns:
-        for position, variable in column.variables(table, schema):
-            found[position] = variable
+def _in_order(groups: list[Columns], table: Table, schema: Schema | None) -> list[ColumnCoding]:
+    """Return the columns' codings in the order of the table; variables are those of the schema, if there is one."""
+    found: dict[int, ColumnCoding] = {}
+    for group in groups:
+        for position, column in group.columns(table, schema):
+            found[position] = column
     return [found[position] for position in range(table.n_columns)]
 
 
-def _of_one_ploidy(variables: list[Variable]) -> list[Variable]:
-    """Genotypes given as numbers of copies, all with the largest number that any of them holds: a rare allele does not
-    reach it in every column."""
-    most = max((v.ploidy for v in variables if v.kind == "dosage"), default=2)
-    return [replace(v, ploidy=most) if v.kind == "dosage" and len(v.levels) == 2 else v for v in variables]
+def _of_one_ploidy(columns: list[ColumnCoding]) -> list[ColumnCoding]:
+    """Give genotypes that are numbers of copies the largest number that any of them holds: a rare allele does not reach
+    it in every column."""
+    copied = [column.own_kind.cells == "copies" for column in columns]
+    most = max((column.ploidy for column, copies in zip(columns, copied, strict=True) if copies), default=2)
+    return [
+        replace(column, variable=replace(column.variable, ploidy=most))
+        if copies and len(column.levels) == 2
+        else column
+        for column, copies in zip(columns, copied, strict=True)
+    ]
+
+
+def _kept(coding: Coding, found: list[ColumnCoding]) -> Coding:
+    """Return the coding, unless cells are missing where it allows none."""
+    for fixed, column in zip(coding.columns, found, strict=True):
+        if column.missing and not fixed.missing:
+            raise InputError(
+                f"column {fixed.name!r} has missing cells, and the coding was fixed without any; fill them, or learn "
+                "one coding from all tables: learn_coding(a, b)"
+            )
+    return coding

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -48,3 +48,12 @@ def is_integer(value: Any) -> bool:
 
 def is_float(value: Any) -> bool:
     return isinstance(value, (float, np.floating))
+
+
+VALUE_TYPES: dict[str, Callable[[str], Any]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": lambda text: text == "True",
+}
+"""From a level's canonical text to its value."""

@@ -1,43 +1,50 @@
-"""Variables, their kinds and levels, and the rows they own in theta.
+"""Variables, their kinds and levels, and the rows they own in theta: what a model knows of its table.
 
 Theta stacks one row per level of each category, and the statistics of each number. Where a variable's rows begin is
-known here and nowhere else (`Schema.offsets`); the rows of the moments are `Schema.features`.
+known here and nowhere else (`Schema.offsets`). How cells become codes, and the rows of the moments, is the coding's
+(:mod:`mixmem.data.coding`).
 """
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from mixmem.data.kinds import KINDS, Dosage, Number
-from mixmem.data.soft_levels import Features
+from mixmem.data.kinds import KINDS, kind_of
+from mixmem.data.kinds.base import Kind
+from mixmem.data.level_text import VALUE_TYPES
 from mixmem.errors import InputError
+from mixmem.words import suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NO_VALUES = np.empty(0)
-
-VALUE_TYPES: dict[str, Callable[[str], Any]] = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": lambda text: text == "True",
-}
-
 
 @dataclass(frozen=True)
 class Variable:
-    """One column: its name, its kind, and its levels as canonical texts (see `mixmem.data.encode`), in order.
+    """Describe one column: its name, its kind, and its levels as canonical texts, in order.
 
-    Levels are categories, or alleles, of which a cell holds ``ploidy``; numbers have none. What belongs to a table
-    rather than to a model takes no part in comparisons: the ``values`` of a number's codes, the ``knots`` of its soft
-    levels, and whether cells are ``missing``.
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    levels : tuple of str
+        Categories, or alleles, of which a cell holds ``ploidy``; numbers have none.
+    value_type : {"str", "int", "float", "bool"}
+        What the levels' texts stand for.
+    kind : str
+        A kind's name: "categorical", "count", "continuous", "dosage", or one that was registered.
+    ploidy : int
+        Copies per genotype.
+
+    Examples
+    --------
+    >>> Variable("smokes", ("no", "yes")).n_rows
+    2
     """
 
     name: str
@@ -45,61 +52,54 @@ class Variable:
     value_type: str = "str"
     kind: str = "categorical"
     ploidy: int = 2
-    values: np.ndarray = field(default_factory=lambda: NO_VALUES, compare=False, repr=False)
-    knots: tuple[float, ...] = field(default=(), compare=False, repr=False)
-    missing: bool = field(default=False, compare=False)
+
+    # What a coding adds (:class:`mixmem.data.coding.ColumnCoding`): a variable alone has none of it.
+    values: ClassVar[np.ndarray] = np.empty(0)
+    knots: ClassVar[tuple[float, ...]] = ()
+    missing: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise InputError(f"variable {self.name!r} is declared {self.kind!r}; expected one of {', '.join(KINDS)}")
         if self.value_type not in VALUE_TYPES:
             raise InputError(
                 f"variable {self.name!r} has value type {self.value_type!r}; expected one of {', '.join(VALUE_TYPES)}"
             )
-        KINDS[self.kind].check(self)
+        kind_of(self).check(self)
+
+    @property
+    def own_kind(self) -> Kind:
+        """Return the kind as an object, which knows what can be asked of it."""
+        return KINDS[self.kind]
 
     @property
     def is_number(self) -> bool:
-        """Whether cells are numbers rather than one of a few levels."""
+        """Return whether cells are numbers rather than one of a few levels."""
         return KINDS[self.kind].number
 
     @property
     def labels(self) -> list[tuple[str, str]]:
-        """Level and statistic of every row it owns in theta; numbers have no level."""
-        kind = KINDS[self.kind]
-        if kind.number:
-            return [("", statistic) for statistic in kind.statistics]
-        return [(level, kind.statistics[0]) for level in self.levels]
+        """Return level and statistic of every row it owns in theta; numbers have no level."""
+        return KINDS[self.kind].labels(self)
 
     @property
     def n_rows(self) -> int:
-        """Rows this variable owns in theta."""
-        return len(KINDS[self.kind].statistics) if KINDS[self.kind].number else len(self.levels)
-
-    def of_codes(self) -> list[Any]:
-        """What a cell of each code holds: a level's value, a genotype (the number of copies of the second allele, or
-        both alleles), a number; None comes last, for missing."""
-        kind = KINDS[self.kind]
-        if isinstance(kind, Number):
-            held: list[Any] = self.values.tolist()
-            if self.value_type == "int":
-                held = [int(value) if float(value).is_integer() else value for value in held]
-        elif isinstance(kind, Dosage):
-            copies = kind.copies(self)
-            held = (
-                copies.sum(axis=1).tolist()
-                if len(self.levels) == 2
-                else ["/".join(self.levels[a] for a in alleles) for alleles in copies]
-            )
-        else:
-            convert = VALUE_TYPES[self.value_type]
-            held = [convert(level) for level in self.levels]
-        return [*held, None]
+        """Return how many rows this variable owns in theta."""
+        return len(self.levels) or len(KINDS[self.kind].labels(self))
 
 
 @dataclass(frozen=True)
 class Schema:
-    """The variables of a table, in the order of the columns of the codes."""
+    """List the variables of a table, in the order of the columns of the codes.
+
+    Parameters
+    ----------
+    variables : tuple of Variable
+        One per column, with distinct names.
+
+    Examples
+    --------
+    >>> Schema((Variable("smokes", ("no", "yes")), Variable("age", kind="continuous"))).offsets
+    array([0, 2, 4])
+    """
 
     variables: tuple[Variable, ...]
 
@@ -132,32 +132,35 @@ class Schema:
         return int(self.offsets[-1])
 
     @cached_property
-    def features(self) -> Features:
-        """Cells and soft levels, the rows of the moments' theta."""
-        return Features(self.variables)
-
-    @property
-    def complete(self) -> Schema:
-        """The same variables, none of them with missing cells."""
-        return Schema(tuple(replace(variable, missing=False) for variable in self.variables))
-
-    @cached_property
     def labels(self) -> list[tuple[str, str, str]]:
         """Variable, level and statistic of every row of theta."""
         return [(variable.name, *label) for variable in self.variables for label in variable.labels]
-
-    @property
-    def codes_dtype(self) -> np.dtype:
-        """The narrowest unsigned type that holds every code, with its largest value to spare."""
-        most = int(np.diff(self.features.cell_offsets).max(initial=0))
-        return np.dtype(np.uint8 if most <= 255 else np.uint16)
 
     @cached_property
     def _positions(self) -> dict[str, int]:
         return {name: position for position, name in enumerate(self.names)}
 
+    def rows(self, j: int) -> slice:
+        """Return the rows of theta that variable j owns."""
+        return slice(int(self.offsets[j]), int(self.offsets[j + 1]))
+
+    def has(self, name: str) -> np.ndarray:
+        """Return for each variable (p,) whether its kind has a property: "number", "contaminable", "plain"."""
+        return np.array([getattr(variable.own_kind, name) for variable in self.variables], dtype=bool)
+
+    @cached_property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """(rows, 1) each: the least and the largest value that every row of theta may have."""
+        both = [
+            (kind.bounds() * len(variable.levels)) if variable.levels else kind.bounds()
+            for variable in self.variables
+            for kind in (variable.own_kind,)
+        ]
+        low, high = np.array([pair for own in both for pair in own], dtype=float).reshape(-1, 2).T
+        return low[:, None], high[:, None]
+
     def index(self, names: Iterable[str]) -> np.ndarray:
-        """Positions of the named variables, as int64."""
+        """Return the positions of the named variables, as int64."""
         wanted = [names] if isinstance(names, str) else list(names)
         for name in wanted:
             if name not in self._positions:
@@ -165,7 +168,7 @@ class Schema:
         return np.array([self._positions[name] for name in wanted], dtype=np.int64)
 
     def theta_frame(self, theta: np.ndarray) -> pd.DataFrame:
-        """Theta (n_rows, k) as a long table: variable, level, statistic, component_1..component_k."""
+        """Return theta (n_rows, k) as a long table: variable, level, statistic, component_1..component_k."""
         import pandas as pd
 
         theta = np.asarray(theta)
@@ -176,25 +179,42 @@ class Schema:
         return pd.concat([pd.DataFrame(labels), pd.DataFrame(theta, columns=components)], axis=1)
 
     def to_dict(self) -> dict[str, Any]:
-        """A form that JSON can hold."""
-        kept = ("name", "levels", "value_type", "kind", "ploidy")
-        return {"variables": [{name: getattr(v, name) for name in kept} for v in self.variables]}
+        """Return a form that JSON can hold."""
+        return {"variables": [variable_to_dict(variable) for variable in self.variables]}
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Schema:
-        """The inverse of `to_dict`."""
+        """Return what :meth:`to_dict` was made from."""
         try:
-            variables = tuple(
-                Variable(v["name"], tuple(v["levels"]), v["value_type"], v["kind"], v.get("ploidy", 2))
-                for v in document["variables"]
-            )
+            return cls(tuple(variable_from_dict(each) for each in document["variables"]))
         except (KeyError, TypeError) as error:
             raise InputError(f"the schema is not one that mixmem wrote ({error!r}); fit the model again") from error
-        return cls(variables)
+
+
+def variable_to_dict(variable: Variable) -> dict[str, Any]:
+    """Return a variable in a form that JSON can hold."""
+    return {
+        "name": variable.name,
+        "levels": list(variable.levels),
+        "value_type": variable.value_type,
+        "kind": variable.kind,
+        "ploidy": variable.ploidy,
+    }
+
+
+def variable_from_dict(document: dict[str, Any]) -> Variable:
+    """Return what :func:`variable_to_dict` was made from."""
+    return Variable(
+        document["name"],
+        tuple(document["levels"]),
+        document["value_type"],
+        document["kind"],
+        document.get("ploidy", 2),
+    )
 
 
 def refuse_duplicates(names: Iterable[str]) -> None:
-    """Names identify columns, so each may occur once."""
+    """Refuse names that occur twice: they identify columns."""
     seen: dict[str, int] = {}
     for position, name in enumerate(names, start=1):
         if name in seen:
@@ -205,17 +225,9 @@ def refuse_duplicates(names: Iterable[str]) -> None:
         seen[name] = position
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """ "; did you mean ...?" for a name that is close to a known one, else the first few known names."""
-    known = list(known)
-    close = difflib.get_close_matches(str(name), known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; expected one of {listing(known)}"
-
-
-def listing(items: Iterable[str], limit: int = 8) -> str:
-    """The first few items, quoted, and how many there are in all if some are left out."""
-    items = list(items)
-    shown = ", ".join(repr(item) for item in items[:limit])
-    return shown if len(items) <= limit else f"{shown}, ... ({len(items)} in all)"
+def mixed_schema(n_categorical: int, n_count: int, n_continuous: int, levels: tuple[str, ...]) -> Schema:
+    """Return the schema of a table of categories x0, …, counts count0, … and continuous numbers real0, …"""
+    variables = [Variable(f"x{j}", levels, "int") for j in range(n_categorical)]
+    variables += [Variable(f"count{j}", value_type="int", kind="count") for j in range(n_count)]
+    variables += [Variable(f"real{j}", value_type="float", kind="continuous") for j in range(n_continuous)]
+    return Schema(tuple(variables))

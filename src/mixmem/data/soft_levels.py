@@ -12,16 +12,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.data.kinds import KINDS, Column
+from mixmem.data.kinds.base import Column, Kind
 from mixmem.typing import Array, Positions
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+
+class CodedColumn(Column, Protocol):
+    """A column that knows its kind."""
+
+    @property
+    def own_kind(self) -> Kind: ...
 
 
 def starts_of(sizes: Positions) -> Positions:
@@ -77,23 +84,22 @@ class Part:
         return np.asarray(self.shares.T @ (sums * inverse[:, None]) + means[:, None] * np.repeat(rest, self.sizes, 0))
 
 
-class Features:
+class SoftLevels:
     """The soft levels and cells of a table's variables.
 
     ``sizes`` (p,) and ``offsets`` (p + 1,) of the soft levels; ``cell_offsets`` (p + 1,) of the cells; ``absent`` (p,)
     the code of a missing cell, -1 where there is none.
     """
 
-    def __init__(self, variables: Sequence[Column]):
-        self.variables = variables
-        kinds = [KINDS[v.kind] for v in variables]
-        self.sizes = _integers(kind.n_soft(v) for kind, v in zip(kinds, variables, strict=True))
-        codes = _integers(kind.n_codes(v) for kind, v in zip(kinds, variables, strict=True))
-        gaps = np.array([v.missing for v in variables], dtype=bool)
+    def __init__(self, columns: Sequence[CodedColumn]):
+        self.columns = columns
+        self.sizes = _integers(column.own_kind.n_soft(column) for column in columns)
+        codes = _integers(column.own_kind.n_codes(column) for column in columns)
+        gaps = np.array([column.missing for column in columns], dtype=bool)
         self.offsets = _offsets(self.sizes)
         self.cell_offsets = _offsets(codes + gaps)
         self.absent = np.where(gaps, codes, -1)
-        self.plain = not gaps.any() and all(type(kind) is type(KINDS["categorical"]) for kind in kinds)
+        self.plain = not gaps.any() and all(column.own_kind.plain for column in columns)
 
     @cached_property
     def levels(self) -> tuple[Positions, Array]:
@@ -101,7 +107,7 @@ class Features:
 
         A missing cell has the level after the last one, with share one; what is not used has share zero.
         """
-        found = [KINDS[v.kind].soften(v) for v in self.variables]
+        found = [column.own_kind.soften(column) for column in self.columns]
         width = max((positions.shape[1] for positions, _ in found), default=1)
         where = np.zeros((self.n_cells, width), dtype=np.int64)
         shares = np.zeros((self.n_cells, width))

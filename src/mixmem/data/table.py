@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixmem.data.schema import refuse_duplicates, suggestion
+from mixmem.data.schema import refuse_duplicates
 from mixmem.errors import InputError
+from mixmem.words import suggestion
 
 if TYPE_CHECKING:
     pass

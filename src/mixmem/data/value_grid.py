@@ -1,4 +1,4 @@
-"""Columns of numbers: their distinct values as codes, and the knots of their soft levels."""
+"""The grid that a column of numbers is rounded to: its values as codes, and the knots of its soft levels."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ KNOTS = (1 / 3, 2 / 3)
 @dataclass(frozen=True)
 class Measured:
     """``values`` (m,) ascending, ``codes`` (n,) into them, m where missing; ``knots``: the smallest value, quantiles
-    between, the largest."""
+    between, the largest; ``edges`` (m - 1,): numbers up to edges[c] and above edges[c - 1] have code c."""
 
     values: Array
     codes: NDArray[np.int64]
     knots: tuple[float, ...]
+    edges: Array
 
     @property
     def missing(self) -> bool:
@@ -43,16 +44,40 @@ def measure(column: Array, weights: Array | None = None, most: int = MOST_VALUES
     present = ~np.isnan(column)
     values, inverse = np.unique(column[present], return_inverse=True)
     counted = np.ones(len(inverse)) if weights is None else weights[present]
+    first = last = values
     if len(values) > most:
-        values, inverse = _gathered(values, inverse, counted, most)
+        values, inverse, first, last = _gathered(values, inverse, counted, most)
     codes = np.full(len(column), len(values), dtype=np.int64)
     codes[present] = inverse
     counts = np.bincount(inverse, counted).astype(np.float64)
-    return Measured(values, codes, _knots(values, counts) if len(values) else ())
+    return Measured(values, codes, _knots(values, counts) if len(values) else (), _between(last[:-1], first[1:]))
 
 
-def _gathered(values: Array, inverse: NDArray[np.int64], counted: Array, most: int) -> tuple[Array, NDArray[np.int64]]:
-    """The values between the extremes in groups of neighbours, about as many cells each, at their means."""
+def rounded(column: Array, edges: Array, n_values: int) -> NDArray[np.int64]:
+    """Return the codes (n,) of numbers on a grid that is fixed already, ``n_values`` where missing (NaN).
+
+    >>> import numpy as np
+    >>> found = measure(np.array([2.5, 1.0, 4.0]))
+    >>> rounded(np.array([1.2, 9.0, np.nan, 2.5]), found.edges, 3)
+    array([0, 2, 3, 1])
+    """
+    codes = np.searchsorted(edges, column, side="left")
+    return np.where(np.isnan(column), n_values, codes)
+
+
+def _between(low: Array, high: Array) -> Array:
+    """Return numbers from low on and below high, midway where there is room: two floats may have none between them."""
+    middle = low + 0.5 * (high - low)
+    return np.where(middle < high, middle, low)
+
+
+def _gathered(
+    values: Array, inverse: NDArray[np.int64], counted: Array, most: int
+) -> tuple[Array, NDArray[np.int64], Array, Array]:
+    """Gather the values between the extremes in groups of neighbours, about as many cells each, at their means.
+
+    Returns the groups' values, the cells' groups, and the smallest and the largest number of every group.
+    """
     counts = np.bincount(inverse, counted)
     inner = slice(EXTREMES, len(values) - EXTREMES)
     reached = np.cumsum(counts[inner]) - 0.5 * counts[inner]
@@ -62,7 +87,9 @@ def _gathered(values: Array, inverse: NDArray[np.int64], counted: Array, most: i
     # about the middle, so that large values lose no digits
     middle = 0.5 * (values[0] + values[-1])
     means = middle + np.bincount(label, counts * (values - middle)) / np.bincount(label, counts)
-    return np.where(np.bincount(label) == 1, values[begins], means), label[inverse]
+    ends = np.append(begins[1:], len(values)) - 1
+    grid = np.where(np.bincount(label) == 1, values[begins], means)
+    return grid, label[inverse], values[begins], values[ends]
 
 
 def _knots(values: Array, counts: Array) -> tuple[float, ...]:

@@ -56,7 +56,7 @@ def negative_share(table: Simulation) -> float:
     """Share of negative entries in the corrected third moments of three groups of distinct variables."""
     first, second, third = np.array_split(np.arange(table.schema.n_variables), 3)
     with threads(1):
-        block = third_moments(table.codes, table.schema, [(first, second, third)])[0]
+        block = third_moments(table.encoded, [(first, second, third)])[0]
     return float((block.corrected(float(table.alpha.sum())) < 0.0).mean())
 
 

@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 
 from mixmem import __version__
-from mixmem.data.schema import suggestion
 from mixmem.engine.local import threads
 from mixmem.errors import InputError
 from mixmem.experiments import methods
@@ -26,6 +25,7 @@ from mixmem.moments.components import rmse
 from mixmem.plots import error_figure, save
 from mixmem.progress import Progress, current, showing
 from mixmem.storage.atomic import write_atomically
+from mixmem.words import suggestion
 
 TRIES, QUICK_TRIES = 5, 2
 NEAR = 0.25

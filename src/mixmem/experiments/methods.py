@@ -53,7 +53,7 @@ def symmetric_estimate(method: str, table: Encoded, k: int, alpha0: float, seed:
     found = factorize(
         tensor, k, solver=method, pairs=(second, second, second), max_iter=500, tol=1e-6, random_state=seed
     )
-    means = first_moments(table.codes, table.schema).means
+    means = first_moments(table).means
     return simplex_rows(np.maximum(found.factors[2], 0.0), table.schema.sizes, means)[0]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.data.kinds import KINDS
 from mixmem.data.schema import Schema
 from mixmem.typing import Array
 
@@ -18,7 +17,7 @@ class Noise:
     (``level`` (rows, 1), one over the number of levels), and the free parameters of a component among them."""
 
     def __init__(self, schema: Schema):
-        categories = np.array([KINDS[variable.kind] is KINDS["categorical"] for variable in schema.variables], bool)
+        categories = schema.has("contaminable")
         self.takes_part: NDArray[np.bool_] = np.repeat(categories, schema.sizes)
         self.rows = np.flatnonzero(self.takes_part)
         self.level = np.where(self.takes_part, 1.0 / np.repeat(schema.sizes, schema.sizes), 0.0)[:, None]
@@ -53,7 +52,7 @@ def clean_theta(theta: Array, delta: float, schema: Schema, least: float = 0.0) 
            [1.]])
     """
     noise = Noise(schema)
-    levels = np.repeat([not variable.is_number for variable in schema.variables], schema.sizes)[:, None]
+    levels = np.repeat(~schema.has("number"), schema.sizes)[:, None]
     clean = np.where(noise.takes_part[:, None], (theta - delta * noise.level) / (1.0 - delta), theta)
     inside = np.maximum(clean, least)
     sums = np.add.reduceat(inside, schema.offsets[:-1], axis=0)

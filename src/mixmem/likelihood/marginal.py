@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mixmem.data.schema import Schema
-from mixmem.engine.local import in_parts
+from mixmem.data.encode import Encoded
+from mixmem.engine.rows import map_rows
 from mixmem.kernels.particles import marginal_likelihood
 from mixmem.likelihood.memberships import fit_rows
-from mixmem.likelihood.table import Evidence
+from mixmem.likelihood.table import LikelihoodTable
 from mixmem.typing import Array
 
 LIKELIHOOD_ROWS = 1_000
@@ -19,31 +18,43 @@ LONG_ROW = 300
 """Variables from which a row's likelihood is taken by Laplace's method: particles cost more there, and it errs less."""
 
 
-def log_marginal(codes: NDArray[np.unsignedinteger], schema: Schema, theta: Array, alpha: Array) -> Array:
-    """log p(row) of every row (n,), memberships integrated out, by what suits the rows' length."""
-    if schema.n_variables > LONG_ROW:
-        return fit_rows(codes, schema, theta, alpha).marginal
-    return row_likelihood(codes, schema, theta, alpha)
+def log_marginal(table: Encoded, theta: Array, alpha: Array) -> Array:
+    """Return log p(row) of every row (n,), memberships integrated out, by what suits the rows' length."""
+    if table.n_variables > LONG_ROW:
+        return fit_rows(table, theta, alpha).marginal
+    return row_likelihood(table, theta, alpha)
 
 
-def row_likelihood(
-    codes: NDArray[np.unsignedinteger], schema: Schema, theta: Array, alpha: Array, n_particles: int = PARTICLES
-) -> Array:
-    """log p(row | theta, alpha) of every row (n,), memberships integrated out; the same for the same arguments."""
-    evidence, out = Evidence(codes, schema), np.empty(codes.shape[0])
-    table, marks = evidence.table(theta), evidence.marks(theta)
-    in_parts(
-        lambda a, b: marginal_likelihood(
-            evidence.codes[a:b],
-            evidence.starts,
-            evidence.absent,
-            table,
-            marks,
-            alpha,
-            n_particles,
-            0,
-            out[a:b],
-        ),
-        len(codes),
-    )
-    return out + evidence.scale(theta)
+def row_likelihood(table: Encoded | LikelihoodTable, theta: Array, alpha: Array, n_particles: int = PARTICLES) -> Array:
+    """Return log p(row | theta, alpha) of every row (n,), memberships integrated out by a particle filter.
+
+    The same for the same arguments; equal rows get equal values, in any company.
+
+    Parameters
+    ----------
+    table : Encoded or LikelihoodTable
+        Codes (n, p); laid out already where several thetas are tried on the same rows.
+    theta : array (rows, k)
+        Theta, noise included.
+    alpha : array (k,)
+        Concentration of the components.
+    n_particles : int
+        More of them err less.
+
+    Examples
+    --------
+    >>> from mixmem import row_likelihood, simulate_gdlm
+    >>> drawn = simulate_gdlm(10, 6, 2, random_state=0)
+    >>> row_likelihood(drawn.encoded, drawn.theta, drawn.alpha).shape
+    (10,)
+    """
+    cells = table if isinstance(table, LikelihoodTable) else LikelihoodTable(table)
+    likely, marks, out = cells.likelihoods(theta), cells.marks(theta), np.empty(len(cells.codes))
+
+    def some(rows: slice) -> None:
+        marginal_likelihood(
+            cells.codes[rows], cells.starts, cells.absent, likely, marks, alpha, n_particles, 0, out[rows]
+        )
+
+    map_rows(some, len(out))
+    return out + cells.scale(theta)

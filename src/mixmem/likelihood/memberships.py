@@ -17,12 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.data.schema import Schema
-from mixmem.engine.local import in_threads
-from mixmem.kernels import ROW_BLOCK
+from mixmem.data.encode import Encoded
+from mixmem.engine.rows import map_rows
 from mixmem.kernels.simplex import memberships as newton
 from mixmem.kernels.special import log_gamma
-from mixmem.likelihood.table import Evidence
+from mixmem.likelihood.table import LikelihoodTable
 from mixmem.progress import Progress
 from mixmem.typing import Array
 
@@ -40,8 +39,7 @@ class RowFit:
 
 
 def fit_rows(
-    codes: NDArray[np.unsignedinteger],
-    schema: Schema,
+    table: Encoded,
     theta: Array,
     alpha: Array,
     *,
@@ -49,29 +47,51 @@ def fit_rows(
     tol: float = 1e-8,
     progress: Progress | None = None,
 ) -> RowFit:
-    """Memberships and likelihoods of rows; codes (n, p), theta (rows, k), alpha (k,).
+    """Find the memberships of rows, and their likelihoods.
 
     A row of which nothing is known gets alpha / alpha0, the mean of all rows.
+
+    Parameters
+    ----------
+    table : Encoded
+        Codes (n, p).
+    theta : array (rows, k)
+        Theta, noise included.
+    alpha : array (k,)
+        Concentration of the components.
+    max_steps, tol
+        Newton steps at most, and the relative miss of optimality at which they end.
+    progress
+        Who is told how far it is.
+
+    Returns
+    -------
+    RowFit
+
+    Examples
+    --------
+    >>> from mixmem import fit_rows, simulate_gdlm
+    >>> drawn = simulate_gdlm(10, 6, 2, random_state=0)
+    >>> fit_rows(drawn.encoded, drawn.theta, drawn.alpha).memberships.shape
+    (10, 2)
     """
-    n, k = codes.shape[0], theta.shape[1]
-    evidence = Evidence(codes, schema)
-    table = evidence.table(theta)
+    n, k = table.n_rows, theta.shape[1]
+    cells = LikelihoodTable(table)
+    likely = cells.likelihoods(theta)
     x = np.tile(alpha / alpha.sum(), (n, 1))
     conditional, curvature, gap, shapes = np.empty(n), np.empty(n), np.empty(n), np.empty((n, k))
     steps = np.empty(n, np.int64)
 
-    def solve(block: int) -> None:
-        rows = slice(block * ROW_BLOCK, min(n, (block + 1) * ROW_BLOCK))
+    def solve(rows: slice) -> None:
         newton(
-            evidence.codes[rows], evidence.starts, evidence.absent, table, alpha, max_steps, tol, x[rows],
+            cells.codes[rows], cells.starts, cells.absent, likely, alpha, max_steps, tol, x[rows],
             conditional[rows], curvature[rows], shapes[rows], steps[rows], gap[rows],
         )  # fmt: skip
-        step(rows.stop - rows.start)
 
     with (progress or Progress()).stage("memberships", n) as step:
-        in_threads(solve, -(-n // ROW_BLOCK))
-    conditional += evidence.scale(theta)
-    weight = alpha.sum() + evidence.lengths
+        map_rows(solve, n, step)
+    conditional += cells.scale(theta)
+    weight = alpha.sum() + cells.lengths
     laplace = (
         conditional
         + (alpha * np.log(x)).sum(axis=1)

@@ -15,10 +15,11 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.data.kinds import KINDS, Dosage, Draw, Number, Sums
-from mixmem.data.schema import Schema
+from mixmem.data.encode import Encoded
+from mixmem.data.kinds import KINDS
+from mixmem.data.kinds.base import Draw, LevelKind, NumberKind, Sums
 from mixmem.data.soft_levels import rows_of, starts_of
-from mixmem.engine.local import in_parts
+from mixmem.engine.rows import map_rows
 from mixmem.kernels.passes import add_features
 from mixmem.typing import Array, Positions
 
@@ -29,10 +30,10 @@ make a level impossible, and one cell far out does not decide on a row alone."""
 
 @dataclass(frozen=True)
 class Numbers:
-    """The variables of one kind of number: rows of theta (rows a variable, variables), the table's rows (cells,), each
-    cell's variable (cells,) and value (cells, 1)."""
+    """The variables of one kind of number: rows of theta (rows per variable, variables), the table's rows (cells,),
+    each cell's variable (cells,) and value (cells, 1)."""
 
-    kind: Number
+    kind: NumberKind
     variables: Positions
     theta_rows: Positions
     rows: Positions
@@ -44,11 +45,17 @@ class Numbers:
         """(cells, k)."""
         return self.kind.log_density(self.values, theta[self.theta_rows[:, self.owner]])
 
+    def places(self, theta: Array) -> Array:
+        """Where the cells' values lie among the components, in standard deviations (cells,)."""
+        own = self.kind.moments(theta[self.theta_rows])
+        mean, variance = (part.mean(axis=-1) for part in own)
+        return np.asarray((self.values[:, 0] - mean[self.owner]) / np.sqrt(variance[self.owner]))
+
     def sums(self, counts: Array, column: NumberColumns) -> Sums:
         """Of cells held by components, counts (table's rows, k)."""
         held, about = counts[self.rows], self.values - column.center[self.owner]
         n, first, second = (np.add.reduceat(held * weight, self.starts, axis=0) for weight in (1.0, about, about**2))
-        return Sums(n, first, second, column.center, column.spread, column.grown)
+        return Sums(n, first, second, column.center, column.spread, column.kept)
 
 
 @dataclass(frozen=True)
@@ -57,49 +64,51 @@ class NumberColumns:
 
     center: Array
     spread: Array
-    grown: Array | None
+    kept: Array | None
 
 
-class Evidence:
+class LikelihoodTable:
     """A table's draws: ``codes`` (n, q), where column c's codes start in the table of likelihoods (``starts``, (q,)),
     and the code that stands for a missing cell (``absent``, (q,); -1 where there is none)."""
 
-    def __init__(self, codes: NDArray[np.unsignedinteger], schema: Schema):
-        self.schema = schema
-        missing = np.array([variable.missing for variable in schema.variables], dtype=bool)
-        kinds = [KINDS[variable.kind] for variable in schema.variables]
-        number = np.array([kind.number for kind in kinds], dtype=bool)
-        copies = np.array(
-            [v.ploidy if isinstance(kind, Dosage) else 1 for v, kind in zip(schema.variables, kinds, strict=True)]
-        )
-        values = np.array([len(variable.values) for variable in schema.variables], dtype=np.int64)
-        self.codes_of = np.where(number, values, schema.sizes)
+    def __init__(self, table: Encoded):
+        self.coding, self.schema = table.coding, table.schema
+        columns = table.coding.columns
+        missing = table.coding.missing
+        number = self.schema.has("number")
+        draws = np.array([column.own_kind.n_draws(column) for column in columns])
+        values = np.array([len(column.values) for column in columns], dtype=np.int64)
+        self.codes_of = np.where(number, values, self.schema.sizes)
         """(p,): rows of the table that a variable has, the missing one not counted."""
         self.offsets = np.concatenate([[0], np.cumsum(self.codes_of + missing)]).astype(np.int64)
         self.n_rows = int(self.offsets[-1])
-        columns = np.repeat(np.arange(schema.n_variables), copies)
-        self.variables = columns
+        self.variables = np.repeat(np.arange(len(columns)), draws)
         """(q,): the variable of every column."""
-        self.starts = self.offsets[columns]
-        self.absent = np.where(missing, self.codes_of, -1)[columns]
-        self.codes = codes if copies.max(initial=1) == 1 else _laid_out(codes, schema, copies)
+        self.starts = self.offsets[self.variables]
+        self.absent = np.where(missing, self.codes_of, -1)[self.variables]
+        self.codes = table.codes if draws.max(initial=1) == 1 else _laid_out(table, draws)
         levels = np.flatnonzero(~number)
-        self.level_sizes = schema.sizes[levels]
-        self.level_theta = rows_of(schema.offsets, levels)
+        self.level_sizes = self.schema.sizes[levels]
+        self.level_theta = rows_of(self.schema.offsets, levels)
         """Rows of theta that are probabilities of levels, and the table's rows for them (``level_rows``)."""
         within = np.arange(len(self.level_theta)) - np.repeat(starts_of(self.level_sizes), self.level_sizes)
         self.level_rows = np.repeat(self.offsets[levels], self.level_sizes) + within
-        self.numbers = [self._numbers(name) for name in ("count", "continuous") if _of(schema, name).size]
+        by_kind: dict[int, list[int]] = {}
+        for j in np.flatnonzero(number).tolist():
+            by_kind.setdefault(id(columns[j].own_kind), []).append(j)
+        order = {id(kind): place for place, kind in enumerate(KINDS.values())}
+        self.numbers = [self._numbers(by_kind[kind]) for kind in sorted(by_kind, key=order.__getitem__)]
         self.plain = not missing.any() and not self.numbers
 
-    def _numbers(self, kind: str) -> Numbers:
-        variables = _of(self.schema, kind)
+    def _numbers(self, members: list[int]) -> Numbers:
+        variables = np.array(members, dtype=np.int64)
         sizes = self.codes_of[variables]
-        own = np.arange(len(KINDS[kind].statistics))[:, None] + self.schema.offsets[variables]
+        kind = cast(NumberKind, self.coding.columns[members[0]].own_kind)
+        own = np.arange(len(kind.statistics))[:, None] + self.schema.offsets[variables]
         rows = np.repeat(self.offsets[variables] - starts_of(sizes), sizes) + np.arange(sizes.sum())
-        values = np.concatenate([self.schema.variables[j].values for j in variables])[:, None]
+        values = np.concatenate([self.coding.columns[j].values for j in members])[:, None]
         owner = np.repeat(np.arange(len(variables)), sizes)
-        return Numbers(cast(Number, KINDS[kind]), variables, own, rows, starts_of(sizes), owner, values)
+        return Numbers(kind, variables, own, rows, starts_of(sizes), owner, values)
 
     @cached_property
     def columns(self) -> list[NumberColumns]:
@@ -116,7 +125,7 @@ class Evidence:
             mean = np.add.reduceat(counts * group.values, group.starts, axis=0) / n
             about = (group.values - mean[group.owner]) ** 2
             spread = np.maximum(np.add.reduceat(counts * about, group.starts, axis=0) / n, 1e-300)
-            out.append(NumberColumns(mean, spread, group.kind.grown(group.values, counts, group.starts)))
+            out.append(NumberColumns(mean, spread, group.kind.kept(group.values, counts, group.starts)))
         return out
 
     @cached_property
@@ -133,14 +142,13 @@ class Evidence:
         within = np.arange(self.n_rows) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
         out = within.astype(np.uint64)
         for group in self.numbers:
-            mean, variance = (theta[rows].mean(axis=1) for rows in group.theta_rows)
-            places = (group.values[:, 0] - mean[group.owner]) / np.sqrt(variance[group.owner])
+            places = group.places(theta)
             out[group.rows] = np.rint(1e6 * np.clip(places, -1e9, 1e9)).astype(np.int64).view(np.uint64)
         gaps = self.absent >= 0
         out[self.starts[gaps] + self.absent[gaps]] = np.iinfo(np.uint64).max
         return out
 
-    def table(self, theta: Array) -> Array:
+    def likelihoods(self, theta: Array) -> Array:
         """Likelihood of every code in every component (rows, k), of numbers relative to their most likely component.
 
         theta (theta rows, k).
@@ -155,16 +163,15 @@ class Evidence:
         return out
 
     def scale(self, theta: Array) -> Array:
-        """Log of what the numbers of a row are relative to in :meth:`table`, summed (n,); zeros without numbers."""
+        """Return the log of what a row's numbers are relative to in :meth:`likelihoods`, summed (n,)."""
         total = np.zeros((len(self.codes), 1))
         if self.numbers:
             logs = np.zeros((self.n_rows, 1))
             for group in self.numbers:
                 logs[group.rows, 0] = group.log_density(theta).max(axis=1)
             members = np.arange(len(self.starts))
-            in_parts(
-                lambda a, b: add_features(self.codes[a:b], self.starts, members, logs, total[a:b]), len(self.codes)
-            )
+            codes = self.codes
+            map_rows(lambda rows: add_features(codes[rows], self.starts, members, logs, total[rows]), len(codes))
         return total[:, 0]
 
     def level_sums(self, values: Array) -> Array:
@@ -205,30 +212,29 @@ class Evidence:
         """Typical size of every row of theta (theta rows, 1): one for probabilities, from the column's spread else."""
         out = np.ones((self.schema.n_rows, 1))
         for group, column in zip(self.numbers, self.columns, strict=True):
-            out[group.theta_rows[0]], out[group.theta_rows[1]] = np.sqrt(column.spread), column.spread
+            out[group.theta_rows] = group.kind.units(column.spread[:, 0])[:, :, None]
         return out
 
 
-def _of(schema: Schema, kind: str) -> Positions:
-    """Variables of one kind."""
-    return np.array([j for j, variable in enumerate(schema.variables) if variable.kind == kind], dtype=np.int64)
+def _laid_out(table: Encoded, draws: Positions) -> NDArray[np.unsignedinteger]:
+    """Return the codes (n, p) with every cell of several draws as one column per draw: (n, q).
 
-
-def _laid_out(codes: NDArray[np.unsignedinteger], schema: Schema, copies: Positions) -> NDArray[np.unsignedinteger]:
-    """Codes (n, p) with every genotype as one column a copy: (n, q); variables of one form are handled at once."""
-    out = np.empty((len(codes), int(copies.sum())), codes.dtype)
-    starts = starts_of(copies)
+    Variables of one form are handled at once.
+    """
+    codes = table.codes
+    out = np.empty((len(codes), int(draws.sum())), codes.dtype)
+    starts = starts_of(draws)
     forms: dict[tuple[int, int], list[int]] = {}
-    for j, variable in enumerate(schema.variables):
-        genotype = isinstance(KINDS[variable.kind], Dosage)
-        forms.setdefault((len(variable.levels), variable.ploidy) if genotype else (0, 1), []).append(j)
-    for (n_alleles, ploidy), members in forms.items():
-        if not n_alleles:
+    for j, column in enumerate(table.coding.columns):
+        forms.setdefault((len(column.levels), int(draws[j])) if draws[j] > 1 else (0, 1), []).append(j)
+    for (n_levels, n_draws), members in forms.items():
+        if not n_levels:
             out[:, starts[members]] = codes[:, members]
             continue
-        lookup = KINDS["dosage"].copies(schema.variables[members[0]])  # type: ignore[attr-defined]
-        lookup = np.concatenate([lookup, np.full((1, ploidy), n_alleles)]).astype(codes.dtype)
+        column = table.coding.columns[members[0]]
+        lookup = cast(LevelKind, column.own_kind).draws(column)
+        lookup = np.concatenate([lookup, np.full((1, n_draws), n_levels)]).astype(codes.dtype)
         held = codes[:, members]
-        for copy in range(ploidy):
-            out[:, starts[members] + copy] = lookup[held, copy]
+        for draw in range(n_draws):
+            out[:, starts[members] + draw] = lookup[held, draw]
     return out

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded, check_weights, encode, encode_as
 from mixmem.data.read import read_table
 from mixmem.data.schema import Schema
@@ -20,18 +22,17 @@ from mixmem.errors import InputError
 from mixmem.likelihood.contamination import Noise, noisy_theta
 from mixmem.likelihood.marginal import log_marginal
 from mixmem.likelihood.memberships import RowFit, fit_rows
-from mixmem.moments.anchors import Plan, anchor_moments, make_plan
+from mixmem.moments.anchors import anchor_moments, make_plan
 from mixmem.moments.components import alignment
-from mixmem.moments.estimate import Estimate, Settings, estimate, sweep_tolerance
-from mixmem.moments.sums import first_moments
-from mixmem.moments.theta_from_factors import theta_of
+from mixmem.moments.estimate import Settings, Start, estimate, sweep_tolerance
+from mixmem.moments.sums import FirstMoments, first_moments
 from mixmem.parameters import PARAMETERS, check_parameters
 from mixmem.progress import LineProgress, Progress, current
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.refinement.admixture_start import genotype_start
 from mixmem.refinement.choose import choose_method, refine
 from mixmem.refinement.cross_validation import cross_validation
-from mixmem.results.fit_report import fit_report
+from mixmem.results.fit_report import FitReport, fit_report, read_report
 from mixmem.results.goodness import Goodness, goodness_of_fit
 from mixmem.results.impute import filled_frame, fillings, imputed
 from mixmem.results.simulate import draw_table
@@ -45,11 +46,47 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@dataclass
+class Training:
+    """The table that a model was fitted to, its first moments if they were taken, the rows' likeliest memberships if
+    the likelihood was climbed, and their memberships once they are asked for."""
+
+    table: Encoded
+    first: FirstMoments | None
+    likeliest: Array | None
+    rows: RowFit | None = None
+
+    def ordered(self, order: NDArray[np.int64]) -> Training:
+        """Return the same with components in another order."""
+        return Training(self.table, self.first, None if self.likeliest is None else self.likeliest[:, order])
+
+
+@dataclass(frozen=True)
+class Began:
+    """Where refinement begins, the search for alpha0 if there was one, and the table's first moments if taken."""
+
+    start: Start
+    chosen: Alpha0 | None = None
+    first: FirstMoments | None = None
+
+
+def refuse_more_components_than_rows(n_components: int, table: Encoded) -> None:
+    """Refuse more components than the table has rows."""
+    if n_components > table.n_rows:
+        raise InputError(
+            f"n_components={n_components} is more than the {table.n_rows} rows of the table; "
+            "expected at most as many components as rows"
+        )
+
+
 class Learner:
     """What :class:`mixmem.GDLM` does, without scikit-learn: importing that takes longer than many a fit.
 
     The parameters and attributes are those of GDLM.
     """
+
+    _training: Training | None = None
+    _errors: Uncertainty | None = None
 
     def __init__(
         self,
@@ -87,128 +124,150 @@ class Learner:
         self.verbose = verbose
 
     def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
-        """Learn theta and alpha from a table: a frame, an array, or the path of a file.
+        """Learn theta and alpha from a table.
 
-        ``sample_weight`` (n,) says how many rows each stands for.
+        Parameters
+        ----------
+        X
+            A data frame (pandas, polars, pyarrow), an array, the path of a file, or an :class:`mixmem.Encoded`.
+        y : None
+            Ignored; scikit-learn passes it.
+        sample_weight : array (n,) or None
+            How many rows each stands for.
         """
-        check_parameters(self.get_params(deep=False))
-        seed = seed_sequence(self.random_state)
-        settings = Settings(
+        settings, seed, progress = self._settings(), seed_sequence(self.random_state), self._progress()
+        with threads(self.n_jobs):
+            with progress.stage("read"):
+                table = encode_as(X, self.variables, self.missing, sample_weight)
+            refuse_more_components_than_rows(settings.n_components, table)
+            method, reason = choose_method(self.refine, table, settings.n_components)
+            began = self._start(table, settings, method, seed, progress)
+            refined = refine(
+                table, began.start, method, reason, free_alpha0=self._free_alpha0, contamination=self.contamination,
+                seed=seed, progress=progress,
+            ).ordered()  # fmt: skip
+        report = fit_report(
+            table, began.start, began.chosen, refined, free_alpha0=self._free_alpha0, seed=seed,
+            seconds=progress.seconds,
+        )  # fmt: skip
+        self._set(table.coding, refined.theta, refined.alpha, refined.delta, report)
+        self._errors = None if refined.posterior is None else from_posterior(refined.posterior)
+        self._training = Training(table, began.first, None if refined.maximum is None else refined.maximum.memberships)
+        self._name_features(X)
+        self._warn_if_not_converged()
+        return self
+
+    def _settings(self) -> Settings:
+        check_parameters({name: getattr(self, name) for name in PARAMETERS})
+        return Settings(
             n_components=int(self.n_components),
             solver=self.solver,
             matching=self.matching,
             n_sweeps=None if self.sweeps == "auto" else int(self.sweeps),
             n_restarts=int(self.n_restarts),
         )
-        progress = self._progress()
-        with threads(self.n_jobs):
-            with progress.stage("read"):
-                table = encode_as(X, self.variables, self.missing, sample_weight)
-            if settings.n_components > len(table.codes):
-                raise InputError(
-                    f"n_components={settings.n_components} is more than the {len(table.codes)} rows of the table; "
-                    "expected at most as many components as rows"
-                )
-            method, reason = choose_method(self.refine, table, settings.n_components)
-            if method == "em" and are_genotypes(table.schema) and settings.n_components > 1:
-                plan, chosen, found, theta = self._start_from_genotypes(table, settings, seed, progress)
-            else:
-                plan, chosen, found, theta = self._estimate(table, settings, seed, progress)
-            total = float(len(table.codes) if table.weights is None else table.weights.sum())
-            free_alpha0 = self.alpha0 == "auto" and settings.n_components > 1
-            refined = refine(
-                table, theta, found.concentration.alpha, method, reason,
-                memberships=found.memberships, free_alpha0=free_alpha0,
-                contamination=self.contamination, seed=seed, progress=progress,
+
+    @property
+    def _free_alpha0(self) -> bool:
+        """Whether alpha0 is to be estimated; with one component it has no meaning."""
+        return self.alpha0 == "auto" and self.n_components > 1
+
+    def _start(
+        self,
+        table: Encoded,
+        settings: Settings,
+        method: str | None,
+        seed: np.random.SeedSequence,
+        progress: Progress,
+    ) -> Began:
+        """Return where refinement begins: the genotypes, where their likelihood is climbed, else the moments."""
+        given = 1.0 if self.alpha0 == "auto" else float(self.alpha0)
+        if method == "em" and are_genotypes(table.schema) and settings.n_components > 1:
+            with progress.stage("start"):
+                return Began(genotype_start(table, settings.n_components, given, seed))
+        with progress.stage("moments"):
+            first = first_moments(table)
+            plan = make_plan(
+                table, settings.n_components, anchors=self.anchors, n_partitions=self.n_partitions,
+                rng=np.random.default_rng(seed), first=first,
             )  # fmt: skip
-        order = np.argsort(-refined.alpha, kind="stable")
-        self._set(table.schema, refined.theta[:, order], refined.alpha[order], refined.delta)
-        self.report_ = fit_report(
-            plan,
-            found,
-            chosen,
-            refined,
-            n_rows=table.codes.shape[0],
-            total=total,
-            free_alpha0=free_alpha0,
-            seed=seed,
-            seconds=progress.seconds,
-        )
-        self._table: Encoded | None = table
-        self._errors: Uncertainty | None = None
-        self._likeliest: Array | None = None if refined.maximum is None else refined.maximum.memberships[:, order]
-        if refined.posterior is not None:
-            self._errors = from_posterior(refined.posterior).ordered(order)
-        # so many sweeps, settled or not
-        asked_for = refined.method is None and settings.n_sweeps is not None and settings.n_sweeps > 0
-        if not self.report_["converged"] and not asked_for:
+            block = anchor_moments(table, plan)
+        chosen = None
+        if self._free_alpha0 and block is not None:
+            chosen = choose_alpha0(table, settings, seed=seed, progress=progress, first=first)
+        alpha0 = given if chosen is None else chosen.value
+        found = estimate(table, plan, first, block, alpha0, settings, seed=seed, progress=progress)
+        return Began(found.start(first), chosen, first)
+
+    def _warn_if_not_converged(self) -> None:
+        # so many sweeps were asked for, settled or not
+        asked_for = self.report_.refine.method is None and self.sweeps not in ("auto", 0)
+        if not self.report_.converged and not asked_for:
             from sklearn.exceptions import ConvergenceWarning
 
             warnings.warn(
-                f"the fit did not converge: {self.report_['reason']}; {self.report_['advice']}",
+                f"the fit did not converge: {self.report_.reason}; {self.report_.advice}",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        self.n_features_in_ = table.schema.n_variables
+
+    def _name_features(self, X: Any) -> None:
+        self.n_features_in_ = self.schema_.n_variables
         names = getattr(X, "columns", None) if hasattr(X, "shape") else None
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        return self
 
-    def _estimate(
-        self, table: Encoded, settings: Settings, seed: np.random.SeedSequence, progress: Progress
-    ) -> tuple[Plan, Alpha0 | None, Estimate, Array]:
-        """The moment estimate and its theta (rows, k), at the alpha0 that makes rows likeliest if none was given."""
-        codes, schema, weights = table.codes, table.schema, table.weights
-        with progress.stage("moments"):
-            first = first_moments(codes, schema, weights)
-            plan = make_plan(
-                codes, schema, settings.n_components, anchors=self.anchors, n_partitions=self.n_partitions,
-                rng=np.random.default_rng(seed), weights=weights,
-            )  # fmt: skip
-            block = anchor_moments(codes, plan, weights)
-        chosen = None
-        if self.alpha0 == "auto" and settings.n_components > 1 and block is not None:
-            chosen = choose_alpha0(table, settings, seed=seed, progress=progress)
-        # with one component alpha0 has no meaning
-        alpha0 = chosen.value if chosen is not None else 1.0 if self.alpha0 == "auto" else float(self.alpha0)
-        found = estimate(codes, plan, first, block, alpha0, settings, seed=seed, progress=progress, weights=weights)
-        return plan, chosen, found, theta_of(schema, found.theta, first)
+    @property
+    def memberships_(self) -> Array:
+        """Memberships (n, k) of the rows the model was fitted to, as :meth:`transform` gives them."""
+        return self.rows_.memberships
 
-    def _start_from_genotypes(
-        self, table: Encoded, settings: Settings, seed: np.random.SeedSequence, progress: Progress
-    ) -> tuple[Plan, None, Estimate, Array]:
-        """Where the likelihood of genotypes is climbed from; it needs no moments."""
-        none = np.empty(0, dtype=np.int64)
-        with progress.stage("start"):
-            alpha0 = 1.0 if self.alpha0 == "auto" else float(self.alpha0)
-            found = genotype_start(table, settings.n_components, alpha0, seed)
-        return Plan(table.schema, (none, none, none), ()), None, found, found.theta
+    @property
+    def rows_(self) -> RowFit:
+        """Memberships and likelihoods of the rows the model was fitted to, computed when first asked for."""
+        training = self._trained()
+        if training.rows is None:
+            training.rows = self._fit_rows(training.table)
+        return training.rows
+
+    def _trained(self) -> Training:
+        self._check_fitted()
+        if self._training is None:
+            raise InputError(
+                "a stored model does not hold the rows it was fitted to; expected transform(X) or fit_rows(X) with them"
+            )
+        return self._training
 
     def transform(self, X: Any) -> Array:
-        """Memberships (n, k) of rows, which sum to one: the mode of the posterior in softmax coordinates."""
+        """Return memberships (n, k) of rows, which sum to one: the mode of the posterior in softmax coordinates."""
         return self.fit_rows(X).memberships
 
     def fit_rows(self, X: Any) -> RowFit:
-        """Memberships together with each row's likelihood and how well Newton's method ended."""
+        """Return memberships together with each row's likelihood and how well Newton's method ended."""
         table = self._encoded(X)
+        return self.rows_ if self._is_training(table) else self._fit_rows(table)
+
+    def _is_training(self, table: Encoded) -> bool:
+        return self._training is not None and table is self._training.table
+
+    def _fit_rows(self, table: Encoded) -> RowFit:
         with threads(self.n_jobs):
-            return fit_rows(table.codes, table.schema, self._noisy, self.alpha_, progress=self._progress())
+            return fit_rows(table, self._noisy, self.alpha_, progress=self._progress())
 
     def score_samples(self, X: Any) -> Array:
-        """Log-likelihood of every row (n,), memberships integrated out under Dirichlet(alpha).
+        """Return the log-likelihood of every row (n,), memberships integrated out under Dirichlet(alpha).
 
-        Up to 300 variables by a particle filter, whose standard error was 0.3 to 0.6 a row for 25 to 100 variables
+        Up to 300 variables by a particle filter, whose standard error was 0.3 to 0.6 per row for 25 to 100 variables
         (equal rows get equal values); longer rows by Laplace's method.
         """
         table = self._encoded(X)
         with threads(self.n_jobs):
-            return log_marginal(table.codes, table.schema, self._noisy, self.alpha_)
+            return log_marginal(table, self._noisy, self.alpha_)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
-        """Mean log-likelihood of a row, with weights (n,) if rows stand for several."""
+        """Return the mean log-likelihood of a row, with weights (n,) if rows stand for several."""
         scores = self.score_samples(X)
         weights = None if sample_weight is None else check_weights(sample_weight, len(scores))
         return float(np.average(scores, weights=weights))
@@ -251,9 +310,9 @@ class Learner:
         components to the same table.
         """
         table = self._encoded(X)
-        seed = np.random.SeedSequence([*np.random.SeedSequence(self.report_["seed"]).generate_state(4), 6])
+        start = self.fit_rows(table).memberships
+        seed = np.random.SeedSequence([*np.random.SeedSequence(self.report_.seed).generate_state(4), 6])
         with threads(self.n_jobs):
-            start = fit_rows(table.codes, table.schema, self._noisy, self.alpha_).memberships
             return cross_validation(table, self._theta, start, folds=folds, seed=seed, progress=self._progress())
 
     def intervals(self, level: float = 0.95, X: Any = None) -> pd.DataFrame:
@@ -272,29 +331,40 @@ class Learner:
         self._check_fitted()
         _check_level(level)
         if self._errors is None or (X is not None and self._errors.alpha_draws is None):
-            self._errors = self._jackknife(self._table if X is None else self._encoded(X, gather=True))
+            self._errors = self._jackknife(self._table_of(X))
         return self._errors.table(self.schema_, self._theta, self.alpha_, level)
 
-    def _jackknife(self, table: Encoded | None) -> Uncertainty:
-        if table is None:
+    def _table_of(self, X: Any) -> Encoded:
+        """Return the table that the model was fitted to, coded as it was then."""
+        if X is not None:
+            known = self.coding_ if all(len(c.values) for c in self.coding_.columns if c.is_number) else None
+            return (
+                X
+                if isinstance(X, Encoded)
+                else encode(X, None if known else self.schema_, coding=known, missing=self.missing, gather=True)
+            )
+        if self._training is None:
             raise InputError(
                 "standard errors of a moment estimate need the table it came from, which a stored model does not hold; "
                 "expected intervals(X=table), or a model fitted with refine='gibbs'"
             )
-        if len(table.codes) != self.report_["rows"]:
+        return self._training.table
+
+    def _jackknife(self, table: Encoded) -> Uncertainty:
+        if table.n_rows != self.report_.rows:
             raise InputError(
-                f"standard errors need the table the model was fitted to, of {self.report_['rows']} rows; "
-                f"this one has {len(table.codes)}"
+                f"standard errors need the table the model was fitted to, of {self.report_.rows} rows; "
+                f"this one has {table.n_rows}"
             )
-        if table.schema.n_variables < 3:
+        if table.n_variables < 3:
             raise InputError(
                 "two variables have no third moments, and so no standard errors without sampling; expected "
                 "refine='gibbs'"
             )
-        if self.report_["refine"]["method"] == "em":
+        if self.report_.refine.method == "em":
             raise InputError("there are no standard errors after refine='em'; expected None or 'gibbs'")
-        k, seed = len(self.alpha_), np.random.SeedSequence(self.report_["seed"])
-        tol = sweep_tolerance(k, len(table.codes))
+        k, seed = len(self.alpha_), np.random.SeedSequence(self.report_.seed)
+        tol = sweep_tolerance(k, table.n_rows)
         noise = 1.0 - self.contamination_
         with threads(self.n_jobs):
             found = jackknife(table, self._noisy, self.alpha_, tol=tol, seed=seed, progress=self._progress())
@@ -317,7 +387,7 @@ class Learner:
         _check_level(level)
         with threads(self.n_jobs):
             mean, error, (low, high) = membership_intervals(
-                table.codes, table.schema, self._noisy, self.alpha_, level, progress=self._progress()
+                table, self._noisy, self.alpha_, level, progress=self._progress()
             )
         n, k = mean.shape
         return pd.DataFrame(
@@ -340,8 +410,9 @@ class Learner:
         (9, 9)
         """
         table = self._encoded(X).repeated("goodness of fit")
+        first = self._training.first if self._training is not None and self._is_training(table) else None
         with threads(self.n_jobs):
-            return goodness_of_fit(table.codes, table.schema, self._noisy, self.alpha_)
+            return goodness_of_fit(table, self._noisy, self.alpha_, first=first)
 
     def align_to(self, other: Learner) -> Self:
         """Put the components into the order of another model's, whose theta they resemble most; returns the model.
@@ -357,44 +428,50 @@ class Learner:
         self._check_fitted()
         other._check_fitted()
         order = alignment(other.schema_, other._theta, self.schema_, self._theta).order
-        self._set(self.schema_, self._theta[:, order], self.alpha_[order], self.contamination_)
+        self._set(self.coding_, self._theta[:, order], self.alpha_[order], self.contamination_, self.report_)
         if self._errors is not None:
             self._errors = self._errors.ordered(order)
-        if self._likeliest is not None:
-            self._likeliest = self._likeliest[:, order]
+        if self._training is not None:
+            self._training = self._training.ordered(order)
         return self
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file, atomically; ``mixmem.load`` reads it. Neither uses pickle."""
         self._check_fitted()
         parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
-        header = {"schema": self.schema_.to_dict(), "parameters": parameters, "report": self.report_}
+        header = {"coding": self.coding_.to_dict(), "parameters": parameters, "report": self.report_.to_plain()}
         arrays = {"theta": self._theta, "alpha": self.alpha_, "contamination": np.array([self.contamination_])}
         save_model(path, arrays | (self._errors.arrays() if self._errors is not None else {}), header)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a model that :meth:`save` wrote."""
+        """Read a model that :meth:`save` wrote, of this version or an earlier one."""
         arrays, header = load_model(path)
         try:
-            schema = Schema.from_dict(header["schema"])
+            if "coding" in header:
+                coding = Coding.from_dict(header["coding"])
+            else:  # version 0.1 kept the schema alone
+                coding = Coding.of(Schema.from_dict(header["schema"]))
             theta, alpha, delta = arrays["theta"], arrays["alpha"], float(arrays["contamination"][0])
-            if theta.shape != (schema.n_rows, len(alpha)):
-                raise KeyError(f"theta of shape {(schema.n_rows, len(alpha))}")
+            if theta.shape != (coding.schema.n_rows, len(alpha)):
+                raise KeyError(f"theta of shape {(coding.schema.n_rows, len(alpha))}")
             model = cls(**header["parameters"])
-            model.report_ = header["report"]
+            report = read_report(header["report"])
         except (KeyError, TypeError) as error:
             raise InputError(
                 f"{path} is a mixmem file but lacks a part of a model ({error}); fit and save it again"
             ) from None
-        model._set(schema, theta, alpha, delta)
-        model._table, model._likeliest, model._errors = None, None, Uncertainty.from_arrays(arrays)
-        model.n_features_in_ = schema.n_variables
+        model._set(coding, theta, alpha, delta, report)
+        model._errors = Uncertainty.from_arrays(arrays)
+        model.n_features_in_ = coding.n_variables
         return model
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name."""
-        return {name: getattr(self, name) for name in PARAMETERS}
+        """Return the parameters by name: those of the constructor's signature, so that subclasses may have more."""
+        signature = inspect.signature(type(self).__init__).parameters
+        kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        names = [name for name, each in signature.items() if name != "self" and each.kind not in kinds]
+        return {name: getattr(self, name) for name in names}
 
     @property
     def theta_(self) -> pd.DataFrame:
@@ -406,18 +483,19 @@ class Learner:
         self._check_fitted()
         return np.array([f"component_{h + 1}" for h in range(len(self.alpha_))], dtype=object)
 
-    def _set(self, schema: Schema, theta: Array, alpha: Array, delta: float) -> None:
-        self.schema_ = schema
+    def _set(self, coding: Coding, theta: Array, alpha: Array, delta: float, report: FitReport) -> None:
+        self.coding_, self.schema_ = coding, coding.schema
         self.contamination_ = delta
         self._theta = np.ascontiguousarray(theta)
-        self._noisy = np.ascontiguousarray(noisy_theta(theta, delta, schema))  # what cells are drawn from
+        self._noisy = np.ascontiguousarray(noisy_theta(theta, delta, self.schema_))  # what cells are drawn from
         self.alpha_ = alpha
         self.alpha0_ = float(alpha.sum())
+        self.report_ = report
 
-    def _encoded(self, X: Any, gather: bool | None = None) -> Encoded:
+    def _encoded(self, X: Any) -> Encoded:
         self._check_fitted()
         if not isinstance(X, Encoded):
-            return encode(X, self.schema_, missing=self.missing, gather=gather)
+            return encode(X, self.schema_, missing=self.missing)
         if X.schema is not self.schema_ and X.schema != self.schema_:
             raise InputError("the table was encoded with other levels than the model's; use encode(X, model.schema_)")
         return X
@@ -429,9 +507,9 @@ class Learner:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit with a table first")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the table and its rows' memberships, which are kept only as long as the model lives."""
+        """Leave out the table and its rows' memberships, which are kept only as long as the model lives."""
         state = cast(dict[str, Any], super().__getstate__())
-        return {**state, "_table": None, "_likeliest": None} if "_table" in state else state
+        return {**state, "_training": None} if "_training" in state else state
 
     def _progress(self) -> Progress:
         return LineProgress() if self.verbose else current()

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema
 from mixmem.data.soft_levels import starts_of
 from mixmem.errors import InputError
-from mixmem.kernels.passes import add_features
-from mixmem.moments.sums import BlockMoments, cell_sums, first_moments, mode_rows, row_weights, third_moments
+from mixmem.moments.sums import (
+    BlockMoments,
+    FirstMoments,
+    cell_sums,
+    features_of,
+    first_moments,
+    mode_rows,
+    third_moments,
+)
 from mixmem.typing import Array, Modes
 
 SKETCH_CELLS, SKETCH_ROWS = 10_000_000, (1_000, 20_000)
@@ -30,14 +38,19 @@ class Plan:
     front of every mode. Without partitions, the variables outside the anchors come from one pass (``rest``).
     """
 
-    schema: Schema
+    coding: Coding
     anchors: Modes
     partitions: tuple[Modes, ...]
 
     @property
     def rest(self) -> NDArray[np.int64]:
         """Variables that are not anchors."""
-        return np.setdiff1d(np.arange(self.schema.n_variables), np.concatenate(self.anchors))
+        return np.setdiff1d(np.arange(self.coding.n_variables), np.concatenate(self.anchors))
+
+    @property
+    def complete(self) -> bool:
+        """Whether anchors and partitions hold every variable."""
+        return bool(self.partitions) or not len(self.rest)
 
     def block(self, r: int) -> Modes:
         """Variables of the three modes of partition r: anchors first."""
@@ -45,18 +58,16 @@ class Plan:
         return u, v, w
 
     def __str__(self) -> str:
-        if not any(len(mode) for mode in self.anchors):
-            return "no plan: started from the genotypes' leading directions"
-        names = np.asarray(self.schema.names, dtype=object)
-        lines = [f"plan for {self.schema.n_variables} variables ({self.schema.n_rows} rows of theta)"]
+        names = np.asarray(self.coding.names, dtype=object)
+        lines = [f"plan for {self.coding.n_variables} variables ({self.coding.schema.n_rows} rows of theta)"]
         for label, mode in zip("uvw", self.anchors, strict=True):
             shown = ", ".join(map(str, names[mode[:6]])) + (", …" if len(mode) > 6 else "")
-            rows = int(self.schema.features.sizes[mode].sum())
+            rows = int(self.coding.soft.sizes[mode].sum())
             lines.append(f"  anchors {label}: {len(mode)} variables, {rows} rows: {shown}")
         if self.partitions:
             sizes = [sum(len(mode) for mode in part) for part in self.partitions]
             shapes = [
-                tuple(int(self.schema.features.sizes[mode].sum()) for mode in self.block(r)) for r in range(len(sizes))
+                tuple(int(self.coding.soft.sizes[mode].sum()) for mode in self.block(r)) for r in range(len(sizes))
             ]
             largest = " x ".join(map(str, max(shapes, key=math.prod)))
             lines.append(
@@ -67,19 +78,19 @@ class Plan:
         return "\n".join(lines)
 
 
-def capacity(schema: Schema, mode: NDArray[np.int64]) -> int:
+def capacity(coding: Coding, mode: NDArray[np.int64]) -> int:
     """Largest column rank theta of these variables can have: their rows sum to one, so d_j - 1 each, plus 1."""
-    return int(1 + (schema.features.sizes[mode] - 1).sum())
+    return int(1 + (coding.soft.sizes[mode] - 1).sum())
 
 
-def carries(schema: Schema, modes: Modes, k: int) -> bool:
+def carries(coding: Coding, modes: Modes, k: int) -> bool:
     """Whether a block of these modes can identify k components (Kruskal: the ranks sum to at least 2k + 2)."""
-    return k == 1 or sum(min(k, capacity(schema, mode)) for mode in modes) >= 2 * k + 2
+    return k == 1 or sum(min(k, capacity(coding, mode)) for mode in modes) >= 2 * k + 2
 
 
-def largest_k(schema: Schema) -> int:
+def largest_k(coding: Coding) -> int:
     """The largest k that anchors dealt from all variables can carry; the data may show fewer."""
-    a, b, c = sorted(capacity(schema, mode) for mode in _deal(schema, np.arange(schema.n_variables)))
+    a, b, c = sorted(capacity(coding, mode) for mode in _deal(coding, np.arange(coding.n_variables)))
     if a < 2:
         return 1
     # `carries` solved for k: with the two smaller ranks full first, then with all three
@@ -87,40 +98,67 @@ def largest_k(schema: Schema) -> int:
 
 
 def make_plan(
-    codes: NDArray[np.unsignedinteger],
-    schema: Schema,
+    table: Encoded,
     n_components: int,
     *,
     anchors: str | Sequence[Sequence[str]] = "auto",
     n_partitions: str | int = "auto",
     rng: np.random.Generator,
-    weights: Array | None = None,
+    first: FirstMoments | None = None,
 ) -> Plan:
     """Choose anchors from the data (or take them by name) and split the other variables at random.
 
     Anchors found are those whose levels vary most with the rest of the table, taken greedily so that each mode spans
     as many directions as it can: full column rank, columns far apart in angle.
+
+    Parameters
+    ----------
+    table : Encoded
+        Codes (n, p).
+    n_components : int
+        Number of components k.
+    anchors : "auto" or three lists of names
+        The variables pi^u, pi^v, pi^w of the first block.
+    n_partitions : "auto" or int
+        Blocks that the other variables are split into; "auto" for none.
+    rng : numpy random generator
+        What is random about it.
+    first : FirstMoments or None
+        The table's first moments, if they are known already.
+
+    Returns
+    -------
+    Plan
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixmem import make_plan, simulate_gdlm
+    >>> table = simulate_gdlm(200, 9, 2, random_state=0).encoded
+    >>> [len(mode) for mode in make_plan(table, 2, rng=np.random.default_rng(0)).anchors]
+    [3, 3, 3]
     """
+    coding = table.coding
     k = n_components
-    everything = np.arange(schema.n_variables)
-    if schema.n_variables < 3:  # there are no third moments
-        return Plan(schema, _deal(schema, everything), ())
+    everything = np.arange(coding.n_variables)
+    if coding.n_variables < 3:  # there are no third moments
+        return Plan(coding, _deal(coding, everything), ())
     if isinstance(anchors, str):
         # the paper's way keeps its blocks small; the default way forms one block only and can afford a better one
         rows = max(4 * k, 48) if n_partitions == "auto" else max(2 * k, 16)
-        size = int(np.ceil(rows / schema.features.sizes.mean()))
-        if schema.n_variables <= 3 * size + (size if n_partitions == "auto" else 0):
-            modes = _deal(schema, rng.permutation(everything))
+        size = int(np.ceil(rows / coding.soft.sizes.mean()))
+        if coding.n_variables <= 3 * size + (size if n_partitions == "auto" else 0):
+            modes = _deal(coding, rng.permutation(everything))
         else:
-            modes = _informative(codes, schema, k, size, rng, weights)
-            if not carries(schema, modes, k):
-                modes = _deal(schema, rng.permutation(everything))
-        advice = f"at most {largest_k(schema)} components, or more variables"
+            modes = _informative(table, k, size, rng, first)
+            if not carries(coding, modes, k):
+                modes = _deal(coding, rng.permutation(everything))
+        advice = f"at most {largest_k(coding)} components, or more variables"
     else:
-        modes = _named(schema, anchors)
+        modes = _named(coding.schema, anchors)
         advice = "fewer components or more anchors"
-    if not carries(schema, modes, k):
-        ranks = ", ".join(str(capacity(schema, mode)) for mode in modes)
+    if not carries(coding, modes, k):
+        ranks = ", ".join(str(capacity(coding, mode)) for mode in modes)
         raise InputError(
             f"n_components={k} is more than the anchors can carry: their three groups of variables have ranks of at "
             f"most {ranks}; use {advice}"
@@ -130,14 +168,12 @@ def make_plan(
     if n_partitions != "auto" and len(rest):
         parts = np.array_split(rng.permutation(rest), min(int(n_partitions), len(rest)))
         partitions = tuple(_thirds(np.sort(part), turn) for turn, part in enumerate(parts))
-    return Plan(schema, modes, partitions)
+    return Plan(coding, modes, partitions)
 
 
-def anchor_moments(codes: NDArray[np.unsignedinteger], plan: Plan, weights: Array | None = None) -> BlockMoments | None:
-    """The anchor block's raw moments; None where there are fewer than three variables."""
-    if plan.schema.n_variables < 3:
-        return None
-    return third_moments(codes, plan.schema, [plan.anchors], weights)[0]
+def anchor_moments(table: Encoded, plan: Plan) -> BlockMoments | None:
+    """Return the anchor block's raw moments; None where there are fewer than three variables."""
+    return third_moments(table, [plan.anchors])[0] if plan.coding.n_variables >= 3 else None
 
 
 def _thirds(variables: NDArray[np.int64], turn: int) -> Modes:
@@ -146,15 +182,15 @@ def _thirds(variables: NDArray[np.int64], turn: int) -> Modes:
     return parts[0], parts[1], parts[2]
 
 
-def _deal(schema: Schema, order: NDArray[np.int64]) -> Modes:
+def _deal(coding: Coding, order: NDArray[np.int64]) -> Modes:
     """Deal variables to three modes, those with most levels first, each to the mode of least rank so far."""
-    order = order[np.argsort(-schema.features.sizes[order], kind="stable")]
+    order = order[np.argsort(-coding.soft.sizes[order], kind="stable")]
     hands: list[list[int]] = [[], [], []]
     ranks = [1, 1, 1]
     for j in order:
         least = ranks.index(min(ranks))
         hands[least].append(int(j))
-        ranks[least] += int(schema.features.sizes[j]) - 1
+        ranks[least] += int(coding.soft.sizes[j]) - 1
     u, v, w = (np.sort(np.asarray(hand, dtype=np.int64)) for hand in hands)
     return u, v, w
 
@@ -173,34 +209,28 @@ def _named(schema: Schema, anchors: Sequence[Sequence[str]]) -> Modes:
     return u, v, w
 
 
-def _informative(
-    codes: NDArray[np.unsignedinteger],
-    schema: Schema,
-    k: int,
-    size: int,
-    rng: np.random.Generator,
-    weights: Array | None,
-) -> Modes:
-    """Three sets of ``size`` variables whose covariance with a random sketch of the others is large and varied.
+def _informative(table: Encoded, k: int, size: int, rng: np.random.Generator, first: FirstMoments | None) -> Modes:
+    """Choose three sets of ``size`` variables whose covariance with a random sketch of the others is large and varied.
 
     The sketch of row i is a random combination of its cells; a variable is compared with the half of the table it is
     not in, since a variable's covariance with itself says nothing about memberships.
     """
-    p = schema.n_variables
+    p = table.n_variables
     most = int(np.clip(SKETCH_CELLS // p, *SKETCH_ROWS))
-    rows, weights = spread_rows(codes, most), spread_rows(row_weights(codes, weights), most)
-    features, first, width = schema.features, first_moments(rows, schema, weights), 2 * k + 8
-    directions = rng.standard_normal((int(features.offsets[-1]), width))
-    halves = [features.part(half) for half in np.array_split(rng.permutation(p), 2)]
+    part = spread_table(table, most)
+    if first is None or part is not table:
+        first = first_moments(part)
+    soft, width, weights = table.coding.soft, 2 * k + 8, part.each
+    directions = rng.standard_normal((int(soft.offsets[-1]), width))
+    halves = [soft.part(half) for half in np.array_split(rng.permutation(p), 2)]
     covariance = np.empty_like(directions)
     for mine, other in ((halves[0], halves[1]), (halves[1], halves[0])):
-        sketch = np.zeros((len(rows), width))
-        add_features(rows, other.cell_starts, other.variables, first.spread(other, directions[other.rows]), sketch)
+        sketch = features_of(part, other, first.spread(other, directions[other.rows]))
         sketch -= np.average(sketch, axis=0, weights=weights)
-        covariance[mine.rows] = first.collect(mine, cell_sums(rows, mine, sketch * weights[:, None])) / first.total
-    strength = np.add.reduceat((covariance**2).sum(axis=1), features.offsets[:-1])
+        covariance[mine.rows] = first.collect(mine, cell_sums(part, mine, sketch * weights[:, None])) / first.total
+    strength = np.add.reduceat((covariance**2).sum(axis=1), soft.offsets[:-1])
     candidates = np.argsort(-strength, kind="stable")[: min(p, 12 * size)]
-    return _spread(schema, covariance, candidates, max(1, k - 1), size)
+    return _spread(table.coding, covariance, candidates, max(1, k - 1), size)
 
 
 def spread_rows(rows: NDArray[Any], most: int) -> NDArray[Any]:
@@ -209,26 +239,28 @@ def spread_rows(rows: NDArray[Any], most: int) -> NDArray[Any]:
     return rows if n <= most else np.ascontiguousarray(rows[np.arange(most) * n // most])
 
 
+def spread_table(table: Encoded, most: int) -> Encoded:
+    """Return at most that many rows of a table, evenly spread; the table itself if it has no more."""
+    return table if table.n_rows <= most else table.take(spread_rows(np.arange(table.n_rows), most))
+
+
 def part_of(table: Encoded, most_rows: int, most_variables: int, rng: np.random.Generator) -> Encoded:
-    """At most so many rows, evenly spread, and variables, drawn at random, of a table that may be large."""
-    n, schema = len(table.codes), table.schema
-    part = table if n <= most_rows else table.take(spread_rows(np.arange(n), most_rows))
-    if schema.n_variables <= most_variables:
+    """Return at most so many rows, evenly spread, and variables, drawn at random, of a table that may be large."""
+    part = spread_table(table, most_rows)
+    if table.n_variables <= most_variables:
         return part
-    kept = np.sort(rng.choice(schema.n_variables, most_variables, replace=False))
-    codes = np.ascontiguousarray(part.codes[:, kept])
-    return replace(part, codes=codes, schema=Schema(tuple(schema.variables[j] for j in kept)))
+    return part.take_variables(np.sort(rng.choice(table.n_variables, most_variables, replace=False)))
 
 
-def _spread(schema: Schema, covariance: Array, candidates: NDArray[np.int64], rank: int, size: int) -> Modes:
+def _spread(coding: Coding, covariance: Array, candidates: NDArray[np.int64], rank: int, size: int) -> Modes:
     """Fill three modes in turn, each time with the candidate that adds most to what the mode spans so far.
 
     A mode's span has at most ``rank`` directions (covariances of k components span k - 1); once it is full the mode
     starts over, so that every direction is carried by several variables.
     """
-    sizes = schema.features.sizes[candidates]
+    sizes = coding.soft.sizes[candidates]
     starts = starts_of(sizes)
-    original = covariance[mode_rows(schema, candidates)]
+    original = covariance[mode_rows(coding, candidates)]
     residuals = [original.copy() for _ in range(3)]
     taken = np.zeros(len(candidates), dtype=bool)
     modes: list[list[int]] = [[], [], []]

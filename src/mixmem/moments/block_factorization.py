@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mixmem.data.encode import Encoded
 from mixmem.moments.anchors import Plan
 from mixmem.moments.matching import Matching, match_columns
 from mixmem.moments.solvers import decompose, random_start, solver_for
@@ -15,6 +15,7 @@ from mixmem.moments.solvers.contract import Effort, Factorization, Factors, resc
 from mixmem.moments.sums import BlockMoments, FirstMoments, third_moments
 from mixmem.moments.theta_from_factors import block_theta
 from mixmem.progress import Progress
+from mixmem.records import Record
 from mixmem.typing import Array
 
 BATCH_BYTES = 64_000_000
@@ -22,30 +23,31 @@ BATCH_BYTES = 64_000_000
 
 
 @dataclass(frozen=True)
-class BlockReport:
-    """How one block went: its shape, share of negative entries, residual relative to the tensor, and its matching."""
+class BlockReport(Record):
+    """How one block went: its shape, share of negative entries, and residual relative to the tensor."""
 
-    shape: tuple[int, int, int]
+    shape: tuple[int, ...]
     negative_fraction: float
     relative_residual: float
-    n_sweeps: int
+    sweeps: int
     converged: bool
     reason: str
-    matching: Matching | None
 
 
 @dataclass(frozen=True)
-class Start:
-    """Theta known so far (zero rows where nothing is), the components' weights (k,), and the blocks' reports."""
+class Factored:
+    """Theta known so far (zero rows where nothing is), the components' weights (k,), how blocks and matching went."""
 
     theta: Array
     weights: Array
+    anchors: Array
+    """The anchors' theta as the anchor block has it (their rows, k), mode after mode."""
     reports: tuple[BlockReport, ...]
+    matchings: tuple[Matching, ...] = ()
 
 
 def factorize_anchors(
     block: BlockMoments,
-    plan: Plan,
     means: Array,
     alpha0: float,
     n_components: int,
@@ -53,63 +55,60 @@ def factorize_anchors(
     n_restarts: int,
     effort: Effort,
     rng: np.random.Generator,
-) -> Start:
+) -> Factored:
     """Factorize the anchor block from several random starts and keep the best."""
     tensor = block.corrected(alpha0)
     starts = [random_start(tensor.shape, n_components, child) for child in rng.spawn(n_restarts)]
     runs = _solve([block], [tensor], [0] * n_restarts, starts, alpha0, effort, rng)
     found = min(runs, key=lambda result: result.residual)
-    parts, weights = block_theta(found, block.modes, block.rows, plan.schema, means)
+    parts, weights = block_theta(found, block, means)
     theta = np.zeros((len(means), n_components))
     for where, part in zip(block.rows, parts, strict=True):
         theta[where] = part
-    return Start(theta, weights, (_report(tensor, found, None),))
+    return Factored(theta, weights, np.concatenate(parts), (_report(tensor, found),))
 
 
 def factorize_partitions(
-    codes: NDArray[np.unsignedinteger],
+    table: Encoded,
     plan: Plan,
     first: FirstMoments,
-    start: Start,
+    start: Factored,
     alpha0: float,
     *,
     matching: str,
     effort: Effort,
     rng: np.random.Generator,
     progress: Progress,
-    weights: Array | None = None,
-) -> Start:
+) -> Factored:
     """The paper's way through the middle: every partition's block on its own, then matched over the anchors."""
-    schema, means, sizes = plan.schema, first.means, plan.schema.features.sizes
+    means, sizes = first.means, table.coding.soft.sizes
     theta = start.theta.copy()
-    reports = list(start.reports)
+    reports, matchings = list(start.reports), list(start.matchings)
     anchor_sizes = [len(mode) for mode in plan.anchors]
     blocks = [plan.block(r) for r in range(len(plan.partitions))]
     largest = max(int(np.prod([sizes[mode].sum() for mode in modes])) for modes in blocks)
     batch = max(1, BATCH_BYTES // (8 * largest))
     with progress.stage("blocks", len(blocks)) as step:
         for begin in range(0, len(blocks), batch):
-            moments = third_moments(codes, schema, blocks[begin : begin + batch], weights)
+            moments = third_moments(table, blocks[begin : begin + batch])
             tensors = [block.corrected(alpha0) for block in moments]
             starts = [_warm_start(block, start, means) for block in moments]
             found = _solve(moments, tensors, range(len(tensors)), starts, alpha0, effort, rng)
             for block, tensor, result in zip(moments, tensors, found, strict=True):
-                parts, _ = block_theta(result, block.modes, block.rows, schema, means)
-                cuts = [
-                    int(schema.features.sizes[mode[:m]].sum())
-                    for mode, m in zip(block.modes, anchor_sizes, strict=True)
-                ]
+                parts, _ = block_theta(result, block, means)
+                cuts = [int(sizes[mode[:m]].sum()) for mode, m in zip(block.modes, anchor_sizes, strict=True)]
                 mine = np.concatenate([part[:cut] for part, cut in zip(parts, cuts, strict=True)])
                 shared = np.concatenate([where[:cut] for where, cut in zip(block.rows, cuts, strict=True)])
                 matched = match_columns(start.theta[shared], mine, matching)
                 for part, where, cut in zip(parts, block.rows, cuts, strict=True):
                     theta[where[cut:]] = part[cut:, matched.permutation]
-                reports.append(_report(tensor, result, matched))
+                reports.append(_report(tensor, result))
+                matchings.append(matched)
             step(len(moments))
-    return Start(theta, start.weights, tuple(reports))
+    return Factored(theta, start.weights, start.anchors, tuple(reports), tuple(matchings))
 
 
-def _warm_start(block: BlockMoments, start: Start, means: Array) -> Factors:
+def _warm_start(block: BlockMoments, start: Factored, means: Array) -> Factors:
     """Anchor rows from the anchors' solution, the others the same for every component: their mean."""
     factors = []
     for where in block.rows:
@@ -147,14 +146,13 @@ def _solve(
     return [rescaled(result, scales[w]) for w, result in zip(which, results, strict=True)]
 
 
-def _report(tensor: Array, found: Factorization, matching: Matching | None) -> BlockReport:
+def _report(tensor: Array, found: Factorization) -> BlockReport:
     norm = float((tensor**2).sum()) or 1.0
     return BlockReport(
         shape=(tensor.shape[0], tensor.shape[1], tensor.shape[2]),
         negative_fraction=float((tensor < 0.0).mean()),
         relative_residual=float(np.sqrt(max(found.residual, 0.0) / norm)),
-        n_sweeps=found.n_sweeps,
+        sweeps=found.n_sweeps,
         converged=found.converged,
         reason=found.reason,
-        matching=matching,
     )

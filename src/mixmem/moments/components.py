@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixmem.data.schema import Schema, listing
+from mixmem.data.schema import Schema
 from mixmem.errors import InputError
 from mixmem.typing import Array
+from mixmem.words import listing
 
 
 def align_components(truth: ArrayLike, estimate: ArrayLike) -> NDArray[np.int64]:
@@ -107,13 +108,12 @@ def alignment(reference: Schema, reference_theta: Array, other: Schema, other_th
 
 
 def _units(schema: Schema, theta: Array) -> Array:
-    """What differences of each row of theta are measured in (rows, 1): of numbers, standard deviations."""
+    """Return what differences of each row of theta are measured in (rows, 1): of numbers, by their variance."""
     out = np.ones((schema.n_rows, 1))
-    for j, variable in enumerate(schema.variables):
-        if variable.is_number:
-            own = theta[schema.offsets[j] : schema.offsets[j + 1]].mean(axis=1)
-            variance = max(float(own[1]), 1e-300)
-            out[schema.offsets[j] : schema.offsets[j + 1], 0] = np.sqrt(variance), variance
+    for j in np.flatnonzero(schema.has("number")).tolist():
+        kind = schema.variables[j].own_kind
+        variance = max(float(kind.moments(theta[schema.rows(j)])[1].mean()), 1e-300)  # type: ignore[attr-defined]
+        out[schema.rows(j), 0] = kind.units(np.array([variance]))[:, 0]
     return out
 
 

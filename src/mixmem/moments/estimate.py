@@ -1,21 +1,21 @@
-"""The moment estimate: from codes to theta and alpha by either way through the middle."""
+"""The moment estimate: from codes to theta and alpha by either way through the middle, and its account of itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mixmem.kernels.passes import add_features
+from mixmem.data.encode import Encoded
 from mixmem.moments.anchors import Plan
-from mixmem.moments.block_factorization import BlockReport, factorize_anchors, factorize_partitions
-from mixmem.moments.matching import Matching, match_columns
+from mixmem.moments.block_factorization import BlockReport, Factored, factorize_anchors, factorize_partitions
+from mixmem.moments.matching import Guarantee, Matching, match_columns
 from mixmem.moments.solvers.contract import Effort
-from mixmem.moments.sums import BlockMoments, FirstMoments, mode_rows, row_weights
-from mixmem.moments.sweep import Swept, extend, sweep
-from mixmem.moments.theta_from_factors import Concentration, concentration, simplex_rows
+from mixmem.moments.sums import BlockMoments, FirstMoments, features_of, mode_rows
+from mixmem.moments.sweep import FullTensor, Swept, sweep
+from mixmem.moments.theta_from_factors import Concentration, concentration, simplex_rows, theta_of
 from mixmem.progress import Progress
+from mixmem.records import Record
 from mixmem.typing import Array
 
 MOST_SWEEPS = 100
@@ -39,22 +39,127 @@ class Settings:
         return Effort(self.solver, tol=1e-6 if self.n_sweeps == 0 else 1e-4)
 
 
+# --- What a start says of itself
+
+
+@dataclass(frozen=True)
+class Account(Record):
+    """What every start says of itself: whether it ended where it should, and in what sense."""
+
+    converged: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where refinement begins: theta (rows, k), noise included, alpha (k,), memberships (n, k) if it has them.
+
+    ``account`` is what the start says of itself; only the moments tell of blocks, matching and guarantees.
+    """
+
+    theta: Array
+    alpha: Array
+    account: Account
+    memberships: Array | None = None
+
+
+@dataclass(frozen=True)
+class PlanReport(Record):
+    """The anchors by name, the number of partitions, and both in words."""
+
+    anchors: list[list[str]]
+    partitions: int
+    text: str
+
+
+@dataclass(frozen=True)
+class BlocksReport(Record):
+    """How the blocks went, together and each."""
+
+    count: int
+    negative_fraction: float
+    converged: int
+    each: list[BlockReport]
+
+
+@dataclass(frozen=True)
+class MatchReport(Record):
+    """How one matrix was matched with another, and the theorems' conditions."""
+
+    method: str
+    permutation: list[int]
+    assigned: bool
+    guaranteed: bool
+    conditions: list[Guarantee]
+
+    @classmethod
+    def of(cls, match: Matching) -> MatchReport:
+        """Return the report of a matching."""
+        conditions = [match.angle, match.procrustes]
+        return cls(match.method, match.permutation.tolist(), match.assigned, match.guaranteed, conditions)
+
+
+@dataclass(frozen=True)
+class MatchingReport(Record):
+    """How many partitions' blocks were matched, guaranteed and assigned; the anchors at the end against the block's."""
+
+    blocks: int
+    guaranteed: int
+    assigned: int
+    each: list[MatchReport]
+    anchors_kept: MatchReport
+
+
+@dataclass(frozen=True)
+class SweepsReport(Record):
+    """How the sweeps went: the root mean square change of theta per sweep."""
+
+    count: int
+    groups: int
+    changes: list[float]
+    converged: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class MomentAccount(Account):
+    """What the moment estimate says of itself; alpha's sum was off ``alpha0`` by the ``discrepancy``, relatively."""
+
+    way: str = "moments"
+    alpha0: float = 1.0
+    discrepancy: float = 0.0
+    plan: PlanReport | None = None
+    blocks: BlocksReport | None = None
+    matching: MatchingReport | None = None
+    sweeps: SweepsReport | None = None
+
+
+@dataclass(frozen=True)
+class SplitAccount(Account):
+    """What a start says of itself that only split the rows: fewer than three variables have no third moments."""
+
+    way: str = "split rows"
+    alpha0: float = 1.0
+
+
+# --- The estimate
+
+
 @dataclass(frozen=True)
 class Estimate:
-    """Theta (soft levels, k) on the simplex per variable, alpha, and how they came about."""
+    """Theta of the soft levels (soft levels, k), on the simplex per variable, alpha, and how they came about."""
 
     theta: Array
     concentration: Concentration
-    blocks: tuple[BlockReport, ...]
-    swept: Swept | None
-    anchors_kept: Matching
-    """The anchors' columns at the end against the anchor block's: the identity, if none changed places."""
-    memberships: Array | None = None
-    """(n, k), where the start of a likelihood brought them."""
+    account: Account
+
+    def start(self, first: FirstMoments) -> Start:
+        """Return where refinement begins: theta as users see it."""
+        return Start(theta_of(self.theta, first), self.concentration.alpha, self.account)
 
 
 def estimate(
-    codes: NDArray[np.unsignedinteger],
+    table: Encoded,
     plan: Plan,
     first: FirstMoments,
     anchor_block: BlockMoments | None,
@@ -63,20 +168,54 @@ def estimate(
     *,
     seed: np.random.SeedSequence,
     progress: Progress,
-    weights: Array | None = None,
 ) -> Estimate:
-    """Anchor block, then the other variables by partitions or by one pass, then sweeps, then alpha.
+    """Estimate from the anchor block, then the other variables by partitions or by one pass, then sweeps, then alpha.
 
     The result is a function of the arguments alone: ``seed`` is not used up. Fewer than three variables have no third
     moments and no block: rows are split instead.
     """
     if anchor_block is None:
-        return _from_split_rows(codes, plan, first, alpha0, settings, weights)
-    restarts, order = (np.random.default_rng([*seed.generate_state(4), stage]) for stage in (0, 1))
+        return _from_split_rows(table, first, alpha0, settings)
+    factored = from_anchors(table, plan, first, anchor_block, alpha0, settings, seed=seed, progress=progress)
+    theta, weights, swept = factored.theta, factored.weights, None
+    if settings.n_components == 1:
+        theta = first.means[:, None]  # one component is the mean: there is nothing to separate
+    elif settings.n_sweeps != 0 or not plan.complete:  # else the paper's way: blocks alone
+        tensor = extended(table, first, theta, alpha0, progress)
+        theta = tensor.theta
+    if settings.n_components > 1 and settings.n_sweeps != 0:
+        order = np.random.default_rng([*seed.generate_state(4), 1])
+        swept = sweep(
+            tensor,
+            n_sweeps=settings.n_sweeps or MOST_SWEEPS,
+            tol=sweep_tolerance(settings.n_components, first.total),
+            early=settings.n_sweeps is None,
+            rng=order,
+            progress=progress,
+        )
+        theta, weights = swept.theta, swept.weights
+    rows = mode_rows(table.coding, np.concatenate(plan.anchors))
+    kept = match_columns(factored.anchors, theta[rows], settings.matching)
+    found = concentration(weights, alpha0)
+    return Estimate(theta, found, _account(plan, factored, kept, swept, found))
+
+
+def from_anchors(
+    table: Encoded,
+    plan: Plan,
+    first: FirstMoments,
+    anchor_block: BlockMoments,
+    alpha0: float,
+    settings: Settings,
+    *,
+    seed: np.random.SeedSequence,
+    progress: Progress,
+) -> Factored:
+    """Factorize the anchor block, and the partitions' blocks if there are any."""
+    restarts = np.random.default_rng([*seed.generate_state(4), 0])
     with progress.stage("anchor block"):
-        start = factorize_anchors(
+        factored = factorize_anchors(
             anchor_block,
-            plan,
             first.means,
             alpha0,
             settings.n_components,
@@ -84,73 +223,74 @@ def estimate(
             effort=settings.effort,
             rng=restarts,
         )
-    anchors = mode_rows(plan.schema, np.concatenate(plan.anchors))
-    reference = start.theta[anchors]
-    if plan.partitions:
-        start = factorize_partitions(
-            codes,
-            plan,
-            first,
-            start,
-            alpha0,
-            matching=settings.matching,
-            effort=settings.effort,
-            rng=restarts,
-            progress=progress,
-            weights=weights,
-        )
-        theta = start.theta
-    else:
-        with progress.stage("one pass"):
-            theta = extend(codes, plan.schema, first, start.theta, alpha0, weights)
-    component_weights, swept = start.weights, None
-    if settings.n_components == 1:
-        theta = first.means[:, None]  # one component is the mean: there is nothing to separate
-    elif settings.n_sweeps != 0:
-        swept = sweep(
-            codes,
-            plan.schema,
-            first,
-            theta,
-            alpha0,
-            n_sweeps=settings.n_sweeps or MOST_SWEEPS,
-            tol=sweep_tolerance(settings.n_components, first.total),
-            early=settings.n_sweeps is None,
-            rng=order,
-            progress=progress,
-            weights=weights,
-        )
-        theta, component_weights = swept.theta, swept.weights
-    return Estimate(
-        theta,
-        concentration(component_weights, alpha0),
-        start.reports,
-        swept,
-        match_columns(reference, theta[anchors], settings.matching),
+    if not plan.partitions:
+        return factored
+    return factorize_partitions(
+        table,
+        plan,
+        first,
+        factored,
+        alpha0,
+        matching=settings.matching,
+        effort=settings.effort,
+        rng=restarts,
+        progress=progress,
     )
 
 
+def extended(table: Encoded, first: FirstMoments, theta: Array, alpha0: float, progress: Progress) -> FullTensor:
+    """Return the full tensor with theta of all variables: those not known yet come from the others in a pass."""
+    with progress.stage("one pass"):
+        tensor = FullTensor(table, first, theta, alpha0)
+        tensor.extend()
+    return tensor
+
+
 def sweep_tolerance(n_components: int, n_rows: float) -> float:
-    """Distance to the sweeps' limit, root mean square, at which they end: a fiftieth of the least sampling error."""
+    """Return the distance to the sweeps' limit, root mean square, at which they end: a fiftieth of the least sampling
+    error."""
     return 0.02 * float(np.sqrt(n_components / n_rows))
 
 
-def _from_split_rows(
-    codes: NDArray[np.unsignedinteger],
-    plan: Plan,
-    first: FirstMoments,
-    alpha0: float,
-    settings: Settings,
-    weights: Array | None,
-) -> Estimate:
-    """Components of one or two variables: parts of the rows in the order of what the variables have in common.
+def _account(
+    plan: Plan, factored: Factored, kept: Matching, swept: Swept | None, found: Concentration
+) -> MomentAccount:
+    blocks, matched = factored.reports, factored.matchings
+    names = np.asarray(plan.coding.names, dtype=object)
+    sweeps = None
+    if swept is not None:
+        sweeps = SweepsReport(len(swept.changes), swept.n_groups, list(swept.changes), swept.converged, swept.reason)
+    return MomentAccount(
+        converged=swept.converged if swept is not None else all(block.converged for block in blocks),
+        reason=swept.reason if swept is not None else blocks[-1].reason,
+        alpha0=found.alpha0,
+        discrepancy=found.discrepancy,
+        plan=PlanReport([names[mode].tolist() for mode in plan.anchors], len(plan.partitions), str(plan)),
+        blocks=BlocksReport(
+            len(blocks),
+            float(np.mean([block.negative_fraction for block in blocks])),
+            sum(block.converged for block in blocks),
+            list(blocks),
+        ),
+        matching=MatchingReport(
+            len(matched),
+            sum(match.guaranteed for match in matched),
+            sum(match.assigned for match in matched),
+            [MatchReport.of(match) for match in matched],
+            MatchReport.of(kept),
+        ),
+        sweeps=sweeps,
+    )
+
+
+def _from_split_rows(table: Encoded, first: FirstMoments, alpha0: float, settings: Settings) -> Estimate:
+    """Take components of one or two variables: parts of the rows in the order of what the variables have in common.
 
     That is a description, and a start for refinement; mixtures cannot be told from two variables alone.
     """
-    part, k = plan.schema.features.whole, settings.n_components
-    says = np.zeros((len(codes), len(part.rows)))
-    add_features(codes, part.cell_starts, part.variables, first.spread(part, np.eye(len(part.rows))), says)
-    counted = row_weights(codes, weights)
+    part, k = table.coding.soft.whole, settings.n_components
+    says = _cells_of_rows(table, first)
+    counted = table.each
     about = (says - first.means) * np.sqrt(counted)[:, None]
     direction = np.linalg.svd(about, full_matrices=False)[2][0]
     score = (says - first.means) @ direction
@@ -163,5 +303,11 @@ def _from_split_rows(
         mine = group == h if (group == h).any() else np.ones(len(group), dtype=bool)
         theta[:, h] = np.average(says[mine], axis=0, weights=counted[mine])
     theta, _ = simplex_rows(np.maximum(theta, 0.0), part.sizes, first.means)
-    even = concentration(np.ones(k), alpha0)
-    return Estimate(theta, even, (), None, match_columns(theta, theta, settings.matching))
+    reason = "rows split by their first direction: fewer than three variables have no third moments"
+    return Estimate(theta, concentration(np.ones(k), alpha0), SplitAccount(True, reason, alpha0=alpha0))
+
+
+def _cells_of_rows(table: Encoded, first: FirstMoments) -> Array:
+    """Return b_ij of every row, variables side by side (n, soft levels)."""
+    whole = table.coding.soft.whole
+    return features_of(table, whole, first.spread(whole, np.eye(len(whole.rows))))

@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixmem.errors import InputError
 from mixmem.moments.components import best_assignment
+from mixmem.records import Record
 from mixmem.typing import Array, MatchingName
 
 
 @dataclass(frozen=True)
-class Guarantee:
+class Guarantee(Record):
     """A theorem's sufficient condition for a consistent permutation.
 
     ``holds`` with ``margin`` > 0: how far the condition is from failing, in the units of its inequality (for theorem 6

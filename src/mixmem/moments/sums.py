@@ -1,57 +1,89 @@
-"""Raw moments as sums over rows, the Dirichlet correction, and block tensors (paper, section 3.2 and appendix A).
+"""Raw moments as sums over rows, and block tensors (paper, section 3.2 and appendix A).
 
-Raw moments of categories are counts, so they add up over chunks of rows, files and machines without rounding. What is
-nonlinear in the means, the correction by alpha0 and that for missing cells, is applied once, after the last sum: a
-search over alpha0 reads no row again.
+Raw moments add up over chunks of rows, files and machines: a sum holds its coding and the stretches of the table it was
+taken over, and ``+`` refuses what does not belong together. What is nonlinear in the means, the correction by alpha0
+and that for missing cells, is applied once, after the last sum: a search over alpha0 reads no row again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.data.schema import Schema
+from mixmem.data.coding import Coding
+from mixmem.data.encode import Encoded
 from mixmem.data.soft_levels import Part, rows_of, starts_of
-from mixmem.engine.local import in_parts
-from mixmem.kernels import ROW_BLOCK
+from mixmem.engine.rows import Arrays, Blocks, RowSum, Slices, map_rows, sum_over
+from mixmem.errors import InputError
 from mixmem.kernels.counts import block_triples, count_cells
 from mixmem.kernels.passes import add_features, scatter_sums
 from mixmem.moments.dirichlet import correct_second, correct_third
-from mixmem.typing import Array as Array
-from mixmem.typing import Modes
+from mixmem.typing import Array, Modes
 
-WAVE_BYTES = 32_000_000
-"""Memory for block sums under way at once; a wave of row blocks is as long as fits, the bits do not depend on it."""
+NO_WEIGHTS = np.empty(0)
+"""What kernels take for rows of weight one."""
 
 
 @dataclass(frozen=True)
 class FirstMoments:
-    """Total weight of the rows in which each cell occurs: ``counts`` (cells,), ``total`` of all rows; addition merges
-    chunks of one table."""
+    """Total weight of the rows in which each cell occurs.
 
-    counts: Array
-    total: float
-    schema: Schema
+    Parameters
+    ----------
+    coding : Coding
+        What cells there are: sums of tables that are coded alike add up.
+    sums : RowSum
+        Counts (cells,), and the rows' weight, by stretches of the table.
+
+    Examples
+    --------
+    >>> from mixmem import encode, first_moments, n_stretches
+    >>> table = encode([["x", 1], ["y", 2], ["y", 1], ["x", 1]])
+    >>> whole = first_moments(table.take([0, 1])) + first_moments(table.take([2, 3]), first_stretch=1)
+    >>> whole.counts
+    array([2., 2., 3., 1.])
+    """
+
+    coding: Coding
+    sums: RowSum
+
+    def __add__(self, other: FirstMoments) -> FirstMoments:
+        self.coding.refuse_other(other.coding, "the two sums")
+        return FirstMoments(self.coding, self.sums + other.sums)
+
+    @cached_property
+    def _root(self) -> Arrays:
+        return self.sums.root
+
+    @property
+    def counts(self) -> Array:
+        """Weight of the rows in which each cell occurs (cells,)."""
+        return self._root[0]
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows."""
+        return float(self._root[1])
 
     @cached_property
     def observed(self) -> Array:
         """Share of the rows in which each variable is observed (p,)."""
-        features = self.schema.features
-        present = np.add.reduceat(self.counts * features.present, features.cell_offsets[:-1])
+        soft = self.coding.soft
+        present = np.add.reduceat(self.counts * soft.present, soft.cell_offsets[:-1])
         return np.asarray(np.maximum(present, 1e-300) / self.total)
 
     @cached_property
     def means(self) -> Array:
         """E[b_j] for every variable, stacked (soft levels,), over the rows in which it is observed; even if in none."""
-        features = self.schema.features
-        if features.shares is None:
+        soft = self.coding.soft
+        if soft.shares is None:
             return self.counts / self.total
-        found = features.shares.T @ self.counts / np.repeat(self.observed * self.total, features.sizes)
-        return np.where(np.repeat(self._known, features.sizes), found, 1.0 / np.repeat(features.sizes, features.sizes))
+        found = soft.shares.T @ self.counts / np.repeat(self.observed * self.total, soft.sizes)
+        return np.where(np.repeat(self._known, soft.sizes), found, 1.0 / np.repeat(soft.sizes, soft.sizes))
 
     @cached_property
     def _known(self) -> NDArray[np.bool_]:
@@ -61,121 +93,174 @@ class FirstMoments:
     @cached_property
     def inverse(self) -> Array:
         """(cells,): one over the share observed, 0 for missing cells."""
-        features = self.schema.features
+        soft = self.coding.soft
         inverse = np.where(self._known, 1.0 / self.observed, 0.0)
-        return np.asarray(np.repeat(inverse, np.diff(features.cell_offsets)) * features.present)
+        return np.asarray(np.repeat(inverse, np.diff(soft.cell_offsets)) * soft.present)
+
+    def of(self, j: int) -> Array:
+        """Return the counts of variable j by code (codes,), missing cells left out."""
+        begin = int(self.coding.soft.cell_offsets[j])
+        return self.counts[begin : begin + self.coding.columns[j].n_codes]
+
+    @cached_property
+    def missing(self) -> Array:
+        """(p,): weight of the rows in which each variable is missing."""
+        soft = self.coding.soft
+        last = soft.cell_offsets[1:] - 1
+        return np.where(soft.absent >= 0, self.counts[last], 0.0)
+
+    def column_moments(self, j: int) -> tuple[float, float]:
+        """Return mean and variance of a column of numbers."""
+        values, counts = self.coding.columns[j].values, self.of(j)
+        total = max(float(counts.sum()), 1e-300)
+        mean = float(counts @ values) / total
+        return mean, float(counts @ (values - mean) ** 2) / total
 
     def spread(self, part: Part, theta: Array) -> Array:
-        """What the part's cells say of the components (its cells, k); theta holds its soft levels only."""
+        """Return what the part's cells say of the components (its cells, k); theta holds its soft levels only."""
         return part.spread(theta, self.means[part.rows], self.inverse[part.cells])
 
     def collect(self, part: Part, sums: Array) -> Array:
-        """Sums over the part's soft levels (its rows, k) from those over its cells."""
+        """Return sums over the part's soft levels (its rows, k) from those over its cells."""
         return part.collect(sums, self.means[part.rows], self.inverse[part.cells])
 
-    def __add__(self, other: FirstMoments) -> FirstMoments:
-        return FirstMoments(self.counts + other.counts, self.total + other.total, self.schema)
 
+def first_moments(table: Encoded, *, first_stretch: int = 0) -> FirstMoments:
+    """Count the cells of a table, or of a part of one.
 
-def first_moments(codes: NDArray[np.unsignedinteger], schema: Schema, weights: Array | None = None) -> FirstMoments:
-    """Count the cells of a chunk of rows (n, p), which may have weights (n,).
+    Parameters
+    ----------
+    table : Encoded
+        Codes (n, p), which may have weights.
+    first_stretch : int
+        Where a part begins that was cut from a larger table at stretch borders (:func:`mixmem.stretch_rows`).
 
+    Returns
+    -------
+    FirstMoments
+        Sums that add up with those of other parts.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from mixmem import encode
-    >>> table = encode(np.array([[0, 1, 1], [1, 1, 0], [1, 0, 1], [1, 0, 0]]))
-    >>> first_moments(table.codes, table.schema).means
+    >>> first_moments(encode(np.array([[0, 1, 1], [1, 1, 0], [1, 0, 1], [1, 0, 0]]))).means
     array([0.25, 0.75, 0.5 , 0.5 , 0.5 , 0.5 ])
     """
-    total = float(len(codes) if weights is None else weights.sum())
-    each = NO_WEIGHTS if weights is None else weights
-    counts = np.zeros(schema.features.n_cells)
-    in_parts(lambda a, b: count_cells(codes, schema.features.cell_offsets, each, a, b, counts), schema.n_variables)
-    return FirstMoments(counts, total, schema)
+    codes, offsets = table.codes, table.coding.soft.cell_offsets
+    weights = NO_WEIGHTS if table.weights is None else table.weights
+
+    def add(rows: slice, begin: int, end: int, sums: Arrays) -> None:
+        each = weights[rows] if len(weights) else weights
+        count_cells(codes[rows], offsets, each, begin, end, sums[0])
+        if begin == 0:
+            sums[1][...] = each.sum() if len(weights) else rows.stop - rows.start
+
+    work = Slices([(int(offsets[-1]),), ()], table.n_variables, add)
+    return FirstMoments(table.coding, sum_over(work, table.n_rows, table.n_variables, first_stretch))
 
 
-def row_weights(codes: NDArray[np.unsignedinteger], weights: Array | None) -> Array:
-    """The weights (n,), ones if there are none."""
-    return np.ones(codes.shape[0]) if weights is None else weights
+def mode_rows(coding: Coding, variables: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the soft levels of variables, in their order: row r of a block's mode is row ``mode_rows(...)[r]``."""
+    return rows_of(coding.soft.offsets, variables)
 
 
-NO_WEIGHTS = np.empty(0)
-"""What kernels take for rows of weight one."""
+def features_of(table: Encoded, part: Part, says: Array) -> Array:
+    """Return the sums over a part's variables of what each row's cells say (n, q); says (cells of the part, q)."""
+    values = np.zeros((table.n_rows, says.shape[1]))
+    codes = table.codes
+    map_rows(lambda rows: add_features(codes[rows], part.cell_starts, part.variables, says, values[rows]), len(codes))
+    return values
 
 
-def mode_rows(schema: Schema, variables: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Soft levels of the given variables, in their order: row r of a block's mode is row ``mode_rows(...)[r]``."""
-    return rows_of(schema.features.offsets, variables)
+def cell_sums(table: Encoded, part: Part, values: Array) -> Array:
+    """Return the sums over rows of values (n, q) by the cells of some variables: (cells, q)."""
 
+    def fill(first: int, partials: Arrays) -> None:
+        scatter_sums(table.codes, part.cell_starts, part.variables, values, first, partials[0])
 
-def waves(n_rows: int, bytes_per_block: int) -> Iterator[tuple[int, int]]:
-    """Row blocks in waves (first block, number of blocks) that fit :data:`WAVE_BYTES`, in row order."""
-    total = -(-n_rows // ROW_BLOCK)
-    size = max(1, min(total, WAVE_BYTES // max(1, bytes_per_block)))
-    for first in range(0, total, size):
-        yield first, min(size, total - first)
-
-
-def cell_sums(codes: NDArray[np.unsignedinteger], part: Part, values: Array) -> Array:
-    """Sums over rows of values (n, q) by the cells of some variables: (cells, q).
-
-    Row blocks are summed on their own and added in row order.
-    """
-    total = np.zeros((len(part.cells), values.shape[1]))
-    for first, count in waves(codes.shape[0], total.nbytes):
-        partials = np.empty((count, *total.shape))
-        of_blocks = partial(_scatter_blocks, codes, part, values, first, partials)
-        in_parts(of_blocks, count)
-        for block in partials:
-            total += block
-    return total
-
-
-def _scatter_blocks(
-    codes: NDArray[np.unsignedinteger], part: Part, values: Array, first: int, partials: Array, begin: int, end: int
-) -> None:
-    """Fill the sums of blocks first + begin to first + end of a wave that starts at block ``first``."""
-    scatter_sums(codes, part.cell_starts, part.variables, values, first + begin, partials[begin:end])
+    work = Blocks([(len(part.cells), values.shape[1])], fill)
+    return sum_over(work, table.n_rows, table.n_variables).root[0]
 
 
 def second_moments(
-    codes: NDArray[np.unsignedinteger],
-    schema: Schema,
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    weights: Array | None = None,
+    table: Encoded, left: NDArray[np.int64], right: NDArray[np.int64], *, first: FirstMoments | None = None
 ) -> Array:
-    """Raw second-order sums of two groups of variables over a table: (soft levels of left, soft levels of right).
+    """Return raw second-order sums of two groups of variables: (soft levels of left, soft levels of right).
 
-    Divide by the number of rows, or their total weight, and apply :func:`correct_second` for M^{js}.
+    Divide by the rows' weight and apply :func:`correct_second` for M^{js}.
+
+    Parameters
+    ----------
+    table : Encoded
+        Codes (n, p), which may have weights.
+    left, right : arrays of int
+        Two disjoint groups of variables.
+    first : FirstMoments or None
+        The table's first moments, if they are known already.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixmem import encode
+    >>> second_moments(encode(np.array([[0, 1], [1, 1], [1, 0], [1, 0]])), np.array([0]), np.array([1]))
+    array([[0., 1.],
+           [2., 1.]])
     """
-    features, first = schema.features, first_moments(codes, schema, weights)
-    mine, other = features.part(left), features.part(right)
-    says = first.spread(other, np.eye(len(other.rows)))
-    values = np.zeros((codes.shape[0], len(other.rows)))
-    add_features(codes, other.cell_starts, right, says, values)
-    if weights is not None:
-        values *= weights[:, None]
-    return first.collect(mine, cell_sums(codes, mine, values))
+    soft, first = table.coding.soft, first_moments(table) if first is None else first
+    mine, other = soft.part(left), soft.part(right)
+    values = features_of(table, other, first.spread(other, np.eye(len(other.rows))))
+    if table.weights is not None:
+        values *= table.weights[:, None]
+    return first.collect(mine, cell_sums(table, mine, values))
 
 
 @dataclass(frozen=True)
 class BlockMoments:
     """Raw third moments of one block, from which its lower moments follow.
 
-    ``sums`` (e_u, e_v, e_w) for the variables ``modes`` (three disjoint index arrays), with a level for "missing" after
-    the soft levels of variables that have such cells; ``rows`` the modes' soft levels, ``total`` the rows' weight.
-    Every variable's levels sum to one, so second moments are sums over a mode over its number of variables. Addition
-    merges chunks.
+    Every variable's levels sum to one, so second moments are sums over a mode divided by its number of variables.
+
+    Parameters
+    ----------
+    modes : three arrays of int
+        The block's variables, disjoint.
+    coding : Coding
+        What cells there are: sums of tables that are coded alike add up.
+    stretches : RowSum
+        Sums (e_u, e_v, e_w), with a level for "missing" after the soft levels of variables that have such cells, and
+        the rows' weight, by stretches of the table.
     """
 
     modes: Modes
-    rows: Modes
-    sums: Array
-    total: float
-    schema: Schema
+    coding: Coding
+    stretches: RowSum
 
     def __add__(self, other: BlockMoments) -> BlockMoments:
-        return BlockMoments(self.modes, self.rows, self.sums + other.sums, self.total + other.total, self.schema)
+        self.coding.refuse_other(other.coding, "the two sums")
+        if not all(np.array_equal(mine, theirs) for mine, theirs in zip(self.modes, other.modes, strict=True)):
+            raise InputError("the two sums are of different blocks; count both parts with the same plan")
+        return BlockMoments(self.modes, self.coding, self.stretches + other.stretches)
+
+    @cached_property
+    def _root(self) -> Arrays:
+        return self.stretches.root
+
+    @property
+    def sums(self) -> Array:
+        """(e_u, e_v, e_w), with a level for "missing" where there is one."""
+        return self._root[0]
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows."""
+        return float(self._root[1])
+
+    @cached_property
+    def rows(self) -> Modes:
+        """The modes' soft levels, as rows of the moments' theta."""
+        u, v, w = (mode_rows(self.coding, mode) for mode in self.modes)
+        return u, v, w
 
     @cached_property
     def raw(self) -> Array:
@@ -189,13 +274,13 @@ class BlockMoments:
 
     def _filling(self, axis: int) -> Array | None:
         """(soft levels, levels with "missing") of a mode: what every level counts as; None if nothing is missing."""
-        features, mode = self.schema.features, self.modes[axis]
-        gaps = features.absent[mode] >= 0
+        soft, mode = self.coding.soft, self.modes[axis]
+        gaps = soft.absent[mode] >= 0
         if not gaps.any():
             return None
         others = tuple(m for m in range(3) if m != axis)
         means = self.sums.sum(axis=others) / self.total / np.prod([len(self.modes[m]) for m in others])
-        sizes = features.sizes[mode]
+        sizes = soft.sizes[mode]
         out = np.zeros((int(sizes.sum()), int((sizes + gaps).sum())))
         for begin, start, size, gap in zip(starts_of(sizes), starts_of(sizes + gaps), sizes, gaps, strict=True):
             rows, columns = slice(begin, begin + size), slice(start, start + size)
@@ -228,42 +313,63 @@ class BlockMoments:
         return pairs, (pairs[0].sum(axis=1) / n_v, pairs[0].sum(axis=0) / n_u, pairs[1].sum(axis=0) / n_u)
 
 
-def third_moments(
-    codes: NDArray[np.unsignedinteger], schema: Schema, blocks: Sequence[Modes], weights: Array | None = None
-) -> list[BlockMoments]:
-    """Raw third moments of many blocks of a chunk of rows (n, p), with weights (n,), all in one compiled call.
+def third_moments(table: Encoded, blocks: Sequence[Modes], *, first_stretch: int = 0) -> list[BlockMoments]:
+    """Count the raw third moments of many blocks, all in one pass.
 
     Each block names three disjoint groups of variables: the moment identity holds for distinct variables only, so a
     block whose modes share one would be biased.
+
+    Parameters
+    ----------
+    table : Encoded
+        Codes (n, p), which may have weights.
+    blocks : sequence of three arrays of int
+        The variables of each block's modes.
+    first_stretch : int
+        As in :func:`first_moments`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixmem import simulate_gdlm
+    >>> modes = (np.array([0]), np.array([1]), np.array([2]))
+    >>> third_moments(simulate_gdlm(100, 3, 2, random_state=0).encoded, [modes])[0].sums.shape
+    (4, 4, 4)
     """
     for modes in blocks:
         if len(np.unique(np.concatenate(modes))) < sum(len(mode) for mode in modes):
             raise ValueError("the three modes of a block must hold distinct variables")
-    features, each = schema.features, NO_WEIGHTS if weights is None else weights
-    total = float(len(codes) if weights is None else weights.sum())
+    soft, weights = table.coding.soft, NO_WEIGHTS if table.weights is None else table.weights
     n_blocks, most = len(blocks), max(len(mode) for modes in blocks for mode in modes)
     members = np.full((n_blocks, 3, most), -1, dtype=np.int64)
     cells, local = np.zeros((2, n_blocks, 3, most), dtype=np.int64)
     sizes, shape = np.zeros((2, n_blocks, 3), dtype=np.int64)
     for b, modes in enumerate(blocks):
         for m, mode in enumerate(modes):
-            levels = features.sizes[mode] + (features.absent[mode] >= 0)
+            levels = soft.sizes[mode] + (soft.absent[mode] >= 0)
             members[b, m, : len(mode)] = mode
-            cells[b, m, : len(mode)] = features.cell_offsets[mode]
+            cells[b, m, : len(mode)] = soft.cell_offsets[mode]
             local[b, m, : len(mode)] = starts_of(levels)
             sizes[b, m], shape[b, m] = len(mode), levels.sum()
-    sums = np.zeros((n_blocks, *shape.max(axis=0)))
-    in_parts(
-        lambda a, b: block_triples(codes, each, members, cells, local, sizes, *features.levels, a, b, sums),
-        n_blocks * most,
-    )
+
+    def add(rows: slice, begin: int, end: int, sums: Arrays) -> None:
+        each = weights[rows] if len(weights) else weights
+        block_triples(table.codes[rows], each, members, cells, local, sizes, *soft.levels, begin, end, sums[0])
+        if begin == 0:
+            sums[1][...] = each.sum() if len(weights) else rows.stop - rows.start
+
+    work = Slices([(n_blocks, *shape.max(axis=0)), ()], n_blocks * most, add)
+    found = sum_over(work, table.n_rows, table.n_variables, first_stretch)
     return [
         BlockMoments(
             modes,
-            (mode_rows(schema, modes[0]), mode_rows(schema, modes[1]), mode_rows(schema, modes[2])),
-            sums[b, : shape[b, 0], : shape[b, 1], : shape[b, 2]],
-            total,
-            schema,
+            table.coding,
+            RowSum({at: (sums[b][_corner(shape[b])], total) for at, (sums, total) in found.nodes.items()}),
         )
         for b, modes in enumerate(blocks)
     ]
+
+
+def _corner(shape: NDArray[np.int64]) -> tuple[slice, ...]:
+    """Return the part of a padded array that holds an array of this shape."""
+    return tuple(slice(int(d)) for d in shape)

@@ -20,21 +20,19 @@ mixmem.data.soft_levels.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.data.schema import Schema
+from mixmem.data.encode import Encoded
 from mixmem.data.soft_levels import Part
 from mixmem.engine.local import in_parts, threads_for
-from mixmem.kernels import ROW_BLOCK
+from mixmem.engine.rows import Arrays, Blocks, map_rows, sum_over
 from mixmem.kernels.grams import gram_sums
 from mixmem.kernels.nqp import exact_rows
 from mixmem.kernels.passes import add_features, pair_sums
-from mixmem.moments.sums import NO_WEIGHTS, FirstMoments, waves
+from mixmem.moments.sums import NO_WEIGHTS, FirstMoments
 from mixmem.moments.theta_from_factors import simplex_rows
 from mixmem.progress import Progress
 from mixmem.typing import Array
@@ -62,33 +60,29 @@ class FullTensor:
     up to date as theta changes. Rows may have weights (n,).
     """
 
-    def __init__(
-        self,
-        codes: NDArray[np.unsignedinteger],
-        schema: Schema,
-        first: FirstMoments,
-        theta: Array,
-        alpha0: float,
-        weights: Array | None = None,
-    ):
-        self.codes, self.features, self.first = codes, schema.features, first
-        self.row_weights = NO_WEIGHTS if weights is None else weights
-        self.n_rows, self.k = codes.shape[0], theta.shape[1]
+    def __init__(self, table: Encoded, first: FirstMoments, theta: Array, alpha0: float):
+        self.data, self.codes, self.soft, self.first = table, table.codes, table.coding.soft, first
+        self.row_weights = NO_WEIGHTS if table.weights is None else table.weights
+        self.n_rows, self.k = table.n_rows, theta.shape[1]
         self.once = alpha0 / (alpha0 + 2.0)
         self.twice = 2.0 * alpha0**2 / ((alpha0 + 1.0) * (alpha0 + 2.0))
         self.width = -(-self.k // 4) * 4  # whole vector registers: a padded loop is faster than a ragged one
         self.theta = theta.copy()
+        self.place()
+
+    def place(self) -> None:
+        """Compute the state anew from theta, free of what rounding has left in it."""
         self.weights = np.ones(self.k)
-        everything = self.features.whole
-        self.table = self._says(everything, theta)
+        everything = self.soft.whole
+        self.table = self._says(everything, self.theta)
         self.totals = np.zeros((self.n_rows, 2 * self.width))
-        known = np.flatnonzero(np.add.reduceat(theta.sum(axis=1), self.features.offsets[:-1]) > 0.0)
-        self._add(self.features.cell_offsets[known], known, self.table)
+        known = np.flatnonzero(np.add.reduceat(self.theta.sum(axis=1), self.soft.offsets[:-1]) > 0.0)
+        self._add(self.soft.cell_offsets[known], known, self.table)
         self.sums = self._sums(everything)
 
     def _add(self, starts: NDArray[np.int64], members: NDArray[np.int64], table: Array) -> None:
         """Add what rows of a table say of the members, which start there, to every row's features."""
-        in_parts(lambda a, b: add_features(self.codes[a:b], starts, members, table, self.totals[a:b]), self.n_rows)
+        map_rows(lambda rows: add_features(self.codes[rows], starts, members, table, self.totals[rows]), self.n_rows)
 
     def _own(self, part: Part, theta: Array) -> Array:
         """m_s = theta_s' E[b_s] of every variable of a part (variables, k)."""
@@ -126,17 +120,15 @@ class FullTensor:
         table = self.table[part.cells]
         if not table.any():  # variables not known yet: there is nothing of theirs to take off
             table = table[:0]
-        total, square = np.zeros((len(part.cells), self.width)), np.zeros(self.width)
-        for first, count in waves(self.n_rows, total.nbytes + 3 * ROW_BLOCK * self.width * 8):
-            partials, part_squares = np.empty((count, *total.shape)), np.empty((count, self.width))
-            of_part = partial(
-                pair_sums, self.codes, self.row_weights, part.cell_starts, part.variables, table, self.totals, slope,
-                self.k,
+
+        def fill(first: int, partials: Arrays) -> None:
+            pair_sums(
+                self.codes, self.row_weights, part.cell_starts, part.variables, table, self.totals, slope, self.k,
+                first, *partials,
             )  # fmt: skip
-            in_parts(partial(_sum_blocks, of_part, first, partials, part_squares), count)
-            for block, block_square in zip(partials, part_squares, strict=True):
-                total += block
-                square += block_square
+
+        work = Blocks([(len(part.cells), self.width), (self.width,)], fill)
+        total, square = sum_over(work, self.n_rows, self.data.n_variables).root
         size = self.first.total
         level = self.twice * (m * m - m_squares) - self.once * (square[: self.k] / size - f_squares)
         z = self.first.collect(part, total[:, : self.k]) / size + np.outer(self.first.means[part.rows], level)
@@ -167,29 +159,16 @@ class FullTensor:
             self.sums = tuple(rest + new for rest, new in zip(others, self._sums(part), strict=True))
             return weights
 
+    @property
+    def unknown(self) -> NDArray[np.int64]:
+        """Variables of which nothing is known yet: zero rows of theta."""
+        return np.flatnonzero(np.add.reduceat(self.theta.sum(axis=1), self.soft.offsets[:-1]) == 0.0)
 
-def _sum_blocks(
-    sums: Callable[[int, Array, Array], None], first: int, partials: Array, squares: Array, begin: int, end: int
-) -> None:
-    """Fill the sums of blocks first + begin to first + end of a wave that starts at block ``first``."""
-    sums(first + begin, partials[begin:end], squares[begin:end])
-
-
-def extend(
-    codes: NDArray[np.unsignedinteger],
-    schema: Schema,
-    first: FirstMoments,
-    theta: Array,
-    alpha0: float,
-    weights: Array | None = None,
-) -> Array:
-    """Theta of all variables in one pass from those known (rows that are not zero): the anchors, as a rule."""
-    unknown = np.flatnonzero(np.add.reduceat(theta.sum(axis=1), schema.features.offsets[:-1]) == 0.0)
-    if not len(unknown):
-        return theta
-    extended, part = theta.copy(), schema.features.part(unknown)
-    extended[part.rows], _ = FullTensor(codes, schema, first, theta, alpha0, weights).solve(part)
-    return extended
+    def extend(self) -> None:
+        """Take all variables that are not known yet from those that are, the anchors as a rule, in one pass."""
+        unknown = self.unknown
+        if len(unknown):
+            self.step(self.soft.part(unknown))
 
 
 def groups_for(n_variables: int) -> int:
@@ -202,44 +181,34 @@ def groups_for(n_variables: int) -> int:
 
 
 def sweep(
-    codes: NDArray[np.unsignedinteger],
-    schema: Schema,
-    first: FirstMoments,
-    theta: Array,
-    alpha0: float,
-    *,
-    n_sweeps: int,
-    tol: float,
-    rng: np.random.Generator,
-    progress: Progress,
-    early: bool = True,
-    weights: Array | None = None,
+    tensor: FullTensor, *, n_sweeps: int, tol: float, rng: np.random.Generator, progress: Progress, early: bool = True
 ) -> Swept:
     """Alternate over groups of variables until theta is within ``tol`` (root mean square) of where sweeps lead.
 
     Without ``early``, all ``n_sweeps`` are made, however near theta is.
     """
-    n_groups = groups_for(schema.n_variables)
+    n_variables = tensor.data.n_variables
+    n_groups = groups_for(n_variables)
     changes: list[float] = []
     # the same groups in every sweep: a new split each time would keep theta moving and never let it settle
-    split = np.array_split(rng.permutation(schema.n_variables), n_groups)
-    groups = [schema.features.part(np.sort(group)) for group in split]
+    split = np.array_split(rng.permutation(n_variables), n_groups)
+    groups = [tensor.soft.part(np.sort(group)) for group in split]
+    tensor.weights = np.ones(tensor.k)
     with progress.stage("sweeps", n_sweeps * n_groups) as step:
-        tensor = FullTensor(codes, schema, first, theta, alpha0, weights)
         for _ in range(n_sweeps):
             before = tensor.theta.copy()
             found = np.zeros(tensor.k)
             for group in groups:
-                found += tensor.step(group) * len(group.variables) / schema.n_variables
+                found += tensor.step(group) * len(group.variables) / n_variables
                 step(1)
             tensor.weights = found
             changes.append(float(np.sqrt(((tensor.theta - before) ** 2).mean())))
             left = _distance_left(changes)
             if left <= tol and (early or len(changes) == n_sweeps):
                 reason = f"after {len(changes)} sweeps theta is within {left:.1g} of where it settles"
-                return Swept(tensor.theta, found, tuple(changes), n_groups, True, reason)
+                return Swept(tensor.theta.copy(), found, tuple(changes), n_groups, True, reason)
     reason = f"stopped after {n_sweeps} sweeps, with theta still changing by {changes[-1]:.1g} a sweep"
-    return Swept(tensor.theta, found, tuple(changes), n_groups, False, reason)
+    return Swept(tensor.theta.copy(), found, tuple(changes), n_groups, False, reason)
 
 
 def _distance_left(changes: list[float]) -> float:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.data.kinds import KINDS
-from mixmem.data.schema import Schema
 from mixmem.moments.solvers.contract import Factorization
-from mixmem.moments.sums import FirstMoments
-from mixmem.typing import Array, Modes
+from mixmem.moments.sums import BlockMoments, FirstMoments
+from mixmem.typing import Array
 
 LEAST_SHARE = 1e-4
 """Share of alpha0 below which no alpha falls: a component the moments give no weight keeps a positive one."""
@@ -19,7 +17,7 @@ LEAST_SHARE = 1e-4
 
 @dataclass(frozen=True)
 class Concentration:
-    """``alpha`` (k,), which sums to ``alpha0``, and how far the moments' own alpha was from that sum, relatively."""
+    """Alpha (k,), which sums to ``alpha0``, and how far the moments' own alpha was from that sum, relatively."""
 
     alpha: Array
     alpha0: float
@@ -40,9 +38,7 @@ def simplex_rows(x: Array, sizes: NDArray[np.int64], means: Array) -> tuple[Arra
     return theta, sums
 
 
-def block_theta(
-    found: Factorization, modes: Modes, rows: Modes, schema: Schema, means: Array
-) -> tuple[tuple[Array, Array, Array], Array]:
+def block_theta(found: Factorization, block: BlockMoments, means: Array) -> tuple[tuple[Array, Array, Array], Array]:
     """Theta of a block's variables, mode by mode, and the components' weights w_h (k,).
 
     A mode's column sums to one over all its variables, and would sum to one over each of them if theta stood there, so
@@ -50,34 +46,24 @@ def block_theta(
     entries, which general decompositions give, are rounded to zero.
     """
     parts = [
-        simplex_rows(np.maximum(factor, 0.0), schema.features.sizes[mode], means[where])[0]
-        for factor, mode, where in zip(found.factors, modes, rows, strict=True)
+        simplex_rows(np.maximum(factor, 0.0), block.coding.soft.sizes[mode], means[where])[0]
+        for factor, mode, where in zip(found.factors, block.modes, block.rows, strict=True)
     ]
-    weights = found.weights / np.prod([len(mode) for mode in modes])
+    weights = found.weights / np.prod([len(mode) for mode in block.modes])
     return (parts[0], parts[1], parts[2]), weights
 
 
-def theta_of(schema: Schema, soft: Array, first: FirstMoments) -> Array:
-    """Theta (rows, k) from that of the moments, the components' shares of soft levels (soft levels, k)."""
-    features = schema.features
-    if features.plain:
+def theta_of(soft: Array, first: FirstMoments) -> Array:
+    """Return theta (rows, k) from that of the moments, the components' shares of soft levels (soft levels, k)."""
+    coding = first.coding
+    if coding.soft.plain:
         return soft
-    theta = np.empty((schema.n_rows, soft.shape[1]))
-    for j, variable in enumerate(schema.variables):
-        own = soft[features.offsets[j] : features.offsets[j + 1]]
-        theta[schema.offsets[j] : schema.offsets[j + 1]] = KINDS[variable.kind].parameters(
-            variable, own, column_moments(first, j)[1] if variable.is_number else 0.0
-        )
+    theta, offsets = np.empty((coding.schema.n_rows, soft.shape[1])), coding.soft.offsets
+    for j, column in enumerate(coding.columns):
+        spread = first.column_moments(j)[1] if column.is_number else 0.0
+        own = soft[offsets[j] : offsets[j + 1]]
+        theta[coding.schema.rows(j)] = column.own_kind.parameters(column, own, spread)
     return theta
-
-
-def column_moments(first: FirstMoments, j: int) -> tuple[float, float]:
-    """Mean and variance of a column of numbers."""
-    features, values = first.schema.features, first.schema.variables[j].values
-    counts = first.counts[features.cell_offsets[j] :][: len(values)]
-    total = max(float(counts.sum()), 1e-300)
-    mean = float(counts @ values) / total
-    return mean, float(counts @ (values - mean) ** 2) / total
 
 
 def concentration(weights: Array, alpha0: float) -> Concentration:

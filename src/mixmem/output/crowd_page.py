@@ -11,7 +11,7 @@ import pandas as pd
 from mixmem.models.crowd.model import DawidSkene
 from mixmem.models.crowd.results import RANDOM
 from mixmem.output.page import shown_source, template
-from mixmem.output.words import plain_number, short
+from mixmem.words import plain_number, short
 
 SHOWN_TASKS, SHOWN_WORKERS, SHOWN_CLASSES, SHOWN_MATRICES = 20, 10, 20, 6
 ENOUGH = 10

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from mixmem.output.words import measured, plain_number, short
 from mixmem.plots import colour
-from mixmem.results.distinctive import Contents, Label, _distances
+from mixmem.results.distinctive import Contents, Label, distances
+from mixmem.words import measured, plain_number, short
 
 SHOWN_VARIABLES, SHOWN_LEVELS, SHOWN_COMPONENTS, SHOWN_ROWS = 12, 10, 24, 200
 TYPICAL = 3
@@ -41,16 +41,16 @@ def render_page(
     path = document["data"]["path"]
     shares = np.asarray(document.get("memberships", {}).get("shares", memberships.mean(axis=0)), dtype=float)
     contents = Contents.of(labels)
-    distances = _distances(theta, contents, shares / shares.sum())
+    apart = distances(theta, contents, shares / shares.sum())
     return template("report.html.jinja").render(
         fit=document,
         report=document["report"],
         k=k,
         source=shown_source(path),
         about=_about(document),
-        genotypes=set(document["data"].get("kinds", ())) == {"dosage"},
-        components=_components(contents, theta, alpha, shares, distances, document["data"].get("means", {})),
-        variables=_variables(contents, theta, shares, distances),
+        genotypes=document["data"].get("genotypes", False),
+        components=_components(contents, theta, alpha, shares, apart, document["data"].get("means", {})),
+        variables=_variables(contents, theta, shares, apart),
         shown_components=_shown_components(shares),
         rows=_rows(memberships),
         sure=_sure(document),
@@ -106,9 +106,10 @@ def _components(
         for j in np.argsort(-best[:, h], kind="stable")[:TYPICAL]:
             row = offsets[j]
             if contents.number[j]:
-                _, scale = _centre(theta[row : offsets[j + 1]], shares / shares.sum())
-                whole = means.get(contents.names[j], average[row])
-                level, note = f"mean {measured(theta[row, h], scale)}", f"all rows {measured(whole, scale)}"
+                own = contents.moments(theta, int(j))
+                _, scale = _centre(own, shares / shares.sum())
+                whole = means.get(contents.names[j], own[0] @ (shares / shares.sum()))
+                level, note = f"mean {measured(own[0, h], scale)}", f"all rows {measured(whole, scale)}"
             else:
                 row += int(lift[row : offsets[j + 1], h].argmax())
                 level, note = short(contents.labels[row][1]), f"{100 * theta[row, h]:.0f}%"
@@ -144,7 +145,7 @@ def _variables(
         own = theta[rows][:, columns]
         size = len(rows)
         if contents.number[j]:
-            levels = _number_lines(theta[rows], weights, columns)
+            levels = _number_lines(contents.moments(theta, int(j)), weights, columns)
         else:
             if size > SHOWN_LEVELS:  # those that differ most, in the order of the levels
                 kept = np.sort(np.argsort(-np.ptp(theta[rows], axis=1), kind="stable")[:SHOWN_LEVELS])
@@ -220,19 +221,20 @@ def stacked_areas(memberships: np.ndarray) -> list[tuple[int, str]]:
 
 
 def _sure(document: Mapping[str, Any]) -> dict[str, Any]:
-    report = document["report"]
-    matching = report["matching"]
-    margins = [_margin(each) for each in matching["each"]]
-    known = [margin for margin in margins if margin is not None]
+    start, alpha0 = document["report"]["start"], document["report"]["alpha0"]
+    curve = _curve(alpha0["tried"], start.get("alpha0", alpha0["value"]))
+    if (matching := start.get("matching")) is None:  # only the moments tell of blocks and matching
+        return {"curve": curve, "moments": None}
+    known = [margin for each in matching["each"] if (margin := _margin(each)) is not None]
     kept = matching["anchors_kept"]
-    value = report["alpha0"]["of_moments"]
     return {
+        "curve": curve,
+        "moments": start,
         "margin": min(known) if known else None,
         "kept": kept["permutation"] == list(range(len(kept["permutation"]))),
         "kept_guaranteed": kept["guaranteed"],
         "kept_margin": _margin(kept),
         "theorem": next(c["theorem"] for c in kept["conditions"] if _used(c, kept["method"])),
-        "curve": _curve(report["alpha0"]["tried"], value),
     }
 
 
@@ -279,17 +281,12 @@ def _curve(tried: Sequence[Sequence[float]], value: float) -> dict[str, Any] | N
 
 # --- Small texts
 
-KIND_WORDS = {"dosage": "genotypes", "count": "counts"}
-"""Kinds that a reader knows under other names."""
-
 
 def _about(document: Mapping[str, Any]) -> str:
     """Kinds of the variables and how much is missing, if there is something to say: "3 continuous, 2% missing"."""
     data = document["data"]
-    words = {KIND_WORDS.get(kind, kind): count for kind, count in data.get("kinds", {}).items()}
-    parts = [f"{count:,} {word if count > 1 else word.removesuffix('s')}" for word, count in words.items()]
-    if len(words) == 1:
-        parts = [f"all {word}" for word in words if word != "categorical"]
+    words = data.get("in_words", {})
+    parts = [f"{count:,} {word}" for word, count in words.items()] if len(words) > 1 else data.get("all_of", [])
     if data.get("missing_cells"):
         share = data["missing_cells"] / (data["rows"] * data["variables"])
         parts.append(f"{100 * share:.1f}% of the cells missing" if share >= 5e-4 else "few cells missing")

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import typer
 
+from mixmem.data.coding import Coding
 from mixmem.data.schema import Schema
 from mixmem.data.table import is_missing
 from mixmem.errors import InputError
@@ -69,9 +70,9 @@ def write_alpha(path: Path, alpha: np.ndarray) -> None:
     frame.with_columns(pl.col("alpha").round_sig_figs(PARAMETER_DIGITS)).write_csv(path)
 
 
-def write_codes(path: Path, codes: np.ndarray, schema: Schema) -> None:
+def write_codes(path: Path, codes: np.ndarray, coding: Coding) -> None:
     """A table of codes as its values."""
-    columns = [pl.Series(v.name, v.of_codes()).gather(codes[:, j]) for j, v in enumerate(schema.variables)]
+    columns = [pl.Series(c.name, c.held()).gather(codes[:, j]) for j, c in enumerate(coding.columns)]
     pl.DataFrame(columns).write_csv(path)
 
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TypeVar
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema
-from mixmem.engine.local import in_threads
+from mixmem.engine.rows import Arrays, Blocks, sum_over
 from mixmem.kernels import ROW_BLOCK
 from mixmem.kernels.admixture import box_steps, locus_sums, row_sums
-from mixmem.moments.sums import waves
 from mixmem.progress import Progress
 from mixmem.refinement.ascent import LEAST, MOST_ROUNDS, Maximum, Point, Stride, climb, memberships_inside
 from mixmem.typing import Array, Positions
 
-Result = TypeVar("Result")
 LEAST_FREQUENCY = 1e-6
 """No allele frequency comes nearer to zero or one."""
 ROW_TILE = 1024
@@ -71,11 +67,6 @@ def maximise_genotypes(
     return climb(steps, start, progress=progress, tol=tol, per_row=per_row, max_rounds=max_rounds)
 
 
-def _from(first: int, run: Callable[[int], Result]) -> Callable[[int], Result]:
-    """run, counted from ``first`` on."""
-    return lambda b: run(first + b)
-
-
 class NewtonSteps:
     """Newton steps of all loci and then, at the new frequencies, of all rows; rows have weights (n,).
 
@@ -90,11 +81,13 @@ class NewtonSteps:
     def step(self, start: Point) -> Stride:
         x, p = np.ascontiguousarray(start.memberships.T), start.theta[self.genotypes.rows]
         k, n = x.shape
-        hessians, values = np.zeros((k * (k + 1) // 2, n)), np.zeros(n)
-        for first, count in waves(len(p), hessians.nbytes):
-            for part, value in in_threads(_from(first, partial(self._block, x=x, p=p)), count):
-                hessians += part
-                values += value
+
+        def fill(first: int, partials: Arrays) -> None:
+            for b in range(len(partials[0])):
+                partials[0][b], partials[1][b] = self._block(first + b, x, p)
+
+        work = Blocks([(k * (k + 1) // 2, n), (n,)], fill)
+        hessians, values = sum_over(work, len(p), n).root
         at = Point(self.genotypes.theta(p), start.memberships)
         to = Point(at.theta, _row_steps(hessians, start.memberships))
         return Stride(at, to, float(self.weights @ values) / self.total)
@@ -144,8 +137,8 @@ MISSING = 3
 
 
 def are_genotypes(schema: Schema) -> bool:
-    """Whether all variables are diploid loci of two alleles."""
-    return all(v.kind == "dosage" and len(v.levels) == 2 and v.ploidy == 2 for v in schema.variables)
+    """Return whether all variables are diploid loci of two alleles."""
+    return all(variable.own_kind.diploid_locus(variable) for variable in schema.variables)
 
 
 def genotypes_of(table: Encoded) -> Genotypes:

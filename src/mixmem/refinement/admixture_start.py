@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
 from mixmem.engine.local import in_threads
+from mixmem.engine.rows import Arrays, Blocks, sum_over
 from mixmem.kernels import ROW_BLOCK
-from mixmem.moments.estimate import Estimate
-from mixmem.moments.matching import match_columns
-from mixmem.moments.sums import waves
+from mixmem.moments.estimate import Account, Start
 from mixmem.moments.theta_from_factors import concentration
 from mixmem.refinement.admixture import Genotypes, genotypes_of
 from mixmem.refinement.ascent import Point
@@ -21,26 +20,45 @@ from mixmem.typing import Array
 
 MOST_PRODUCTS = 4000
 """Rows up to which the products of all pairs are computed."""
+MOST_ROUNDS, SMALL_CHANGE = 100, 1e-4
+"""Rounds of least squares at most, and the root mean square change of memberships at which they end."""
 
 
-def admixture_start(genotypes: Genotypes, k: int, rng: np.random.Generator) -> Point:
-    """Theta (rows, k) and memberships (n, k) to start from: least squares in the space of the leading components.
+@dataclass(frozen=True)
+class GenotypeAccount(Account):
+    """What the start from genotypes says of itself: ``directions`` that were looked at, ``rounds`` of least squares."""
+
+    way: str = "genotypes"
+    directions: int = 0
+    rounds: int = 0
+
+
+def genotype_start(table: Encoded, k: int, alpha0: float, seed: np.random.SeedSequence) -> Start:
+    """Return where the likelihood of genotypes is climbed from, in place of the moment estimate."""
+    point, account = admixture_start(genotypes_of(table), k, np.random.default_rng([*seed.generate_state(4), 5]))
+    shares = np.average(point.memberships, axis=0, weights=table.weights)
+    return Start(point.theta, concentration(shares, alpha0).alpha, account, point.memberships)
+
+
+def admixture_start(genotypes: Genotypes, k: int, rng: np.random.Generator) -> tuple[Point, GenotypeAccount]:
+    """Return theta (rows, k) and memberships (n, k) to start from: least squares in the space of leading directions.
 
     The genotypes' leading k - 1 directions about the loci's means are what memberships can explain; in their span
-    frequencies and memberships are fitted by turns, each clipped to where it may be. Of different generators the
-    likelihoods reached from it hardly differ.
+    frequencies and memberships are fitted by turns, each clipped to where it may be. The likelihoods reached from it
+    hardly differ between generators.
     """
     means, loadings, scores = _leading(genotypes.loci, k - 1, rng)
     left, right = np.column_stack([loadings, means]), np.column_stack([scores, np.ones(len(scores))])
     x, p = rng.dirichlet(np.ones(k), len(scores)), np.empty((len(left), k))
-    for _ in range(100):
+    change, rounds = np.inf, 0
+    while change >= SMALL_CHANGE and rounds < MOST_ROUNDS:
         before = x
         p = np.clip(left @ _regressed(right, x), 1e-3, 1.0 - 1e-3)
         x = np.maximum(right @ _regressed(left, p), 1e-3)
         x /= x.sum(axis=1, keepdims=True)
-        if np.sqrt(((x - before) ** 2).mean()) < 1e-4:
-            break
-    return Point(genotypes.theta(p), x)
+        change, rounds = float(np.sqrt(((x - before) ** 2).mean())), rounds + 1
+    reason = f"least squares along {k - 1} leading directions: memberships change by {change:.1g} after {rounds} rounds"
+    return Point(genotypes.theta(p), x), GenotypeAccount(change < SMALL_CHANGE, reason, directions=k - 1, rounds=rounds)
 
 
 def _regressed(wanted: Array, given: Array) -> Array:
@@ -64,14 +82,24 @@ def _leading(loci: NDArray[np.uint8], rank: int, rng: np.random.Generator) -> tu
         some = slice(block * ROW_BLOCK, (block + 1) * ROW_BLOCK)
         return np.asarray((0.5 * loci[some] - means[some, None]) * known[some])
 
+    def summed(shape: tuple[int, int], product: Callable[[Array], Array]) -> Array:
+        """Return the sum over all loci of the product that a block of them makes."""
+
+        def fill(first: int, partials: Arrays) -> None:
+            for b in range(len(partials[0])):
+                partials[0][b] = product(centred(first + b))
+
+        return sum_over(Blocks([shape], fill), m, n).root[0]
+
     def applied(vectors: Array) -> Array:
-        """centred.T @ centred @ vectors over all loci."""
-        return _summed(m, vectors.nbytes, lambda b: (c := centred(b)).T @ (c @ vectors))
+        """Return centred.T @ centred @ vectors over all loci."""
+        columns = vectors.reshape(n, -1)
+        return summed((n, columns.shape[1]), lambda c: c.T @ (c @ columns)).reshape(vectors.shape)
 
     if rank == 0:
         scores = np.empty((n, 0))
     elif n <= MOST_PRODUCTS:
-        scores = np.linalg.eigh(_summed(m, 8 * n * n, lambda b: (c := centred(b)).T @ c))[1][:, ::-1][:, :rank]
+        scores = np.linalg.eigh(summed((n, n), lambda c: c.T @ c))[1][:, ::-1][:, :rank]
     else:
         from scipy.sparse.linalg import LinearOperator, eigsh  # slow to import
 
@@ -79,26 +107,3 @@ def _leading(loci: NDArray[np.uint8], rank: int, rng: np.random.Generator) -> tu
         scores = eigsh(products, rank, v0=rng.standard_normal(n), tol=1e-6)[1][:, ::-1]
     loadings = np.concatenate(in_threads(lambda b: centred(b) @ scores, -(-m // ROW_BLOCK)))
     return means, loadings, np.asarray(scores)
-
-
-def _summed(m: int, n_bytes: int, part: Callable[[int], Array]) -> Array:
-    """part(0) + part(1) + … over the blocks of m loci, in this order; a part holds ``n_bytes``."""
-    total = None
-    for first, count in waves(m, n_bytes):
-        for value in in_threads(partial(_later, part, first), count):
-            total = value if total is None else total + value
-    assert total is not None
-    return total
-
-
-def _later(part: Callable[[int], Array], first: int, block: int) -> Array:
-    """Block ``block`` of a wave that begins at block ``first``."""
-    return part(first + block)
-
-
-def genotype_start(table: Encoded, k: int, alpha0: float, seed: np.random.SeedSequence) -> Estimate:
-    """Where the likelihood of genotypes is climbed from, in place of the moment estimate."""
-    start = admixture_start(genotypes_of(table), k, np.random.default_rng([*seed.generate_state(4), 5]))
-    even = concentration(np.average(start.memberships, axis=0, weights=table.weights), alpha0)
-    kept = match_columns(start.theta, start.theta)
-    return Estimate(start.theta, even, (), None, kept, start.memberships)

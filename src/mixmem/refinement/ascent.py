@@ -11,10 +11,11 @@ plain step instead; where that lowers it too, the plain step is taken.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixmem.progress import Progress
 from mixmem.typing import Array
@@ -37,6 +38,10 @@ class Maximum:
     history: tuple[float, ...]
     converged: bool
     reason: str
+
+    def ordered(self, order: NDArray[np.int64]) -> Maximum:
+        """Return the same with components in another order."""
+        return replace(self, theta=self.theta[:, order], memberships=self.memberships[:, order])
 
 
 @dataclass(frozen=True)

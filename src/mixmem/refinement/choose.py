@@ -2,22 +2,22 @@
 
 Sampling is the most accurate at every shape measured, and the slowest; where rows are long the sweeps leave it little
 to gain. Maximum likelihood of theta and memberships together is what other programs report; it errs more than the
-moments unless both rows and columns are many, so it is never chosen, only asked for.
+moments unless both rows and columns are many, so ``"auto"`` chooses it for genotypes only, where users expect it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
 from mixmem.errors import InputError
 from mixmem.likelihood.contamination import clean_theta, noisy_theta
 from mixmem.likelihood.marginal import LIKELIHOOD_ROWS, log_marginal
 from mixmem.likelihood.memberships import fit_rows
-from mixmem.moments.anchors import spread_rows
+from mixmem.moments.anchors import spread_table
+from mixmem.moments.estimate import Start
 from mixmem.progress import Progress
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.refinement.ascent import Maximum
@@ -49,6 +49,17 @@ class Refined:
     likelihood: tuple[float, float] | None = None
     n_scored: int = 0
 
+    def ordered(self) -> Refined:
+        """Return the same with components by falling alpha."""
+        order = np.argsort(-self.alpha, kind="stable")
+        return replace(
+            self,
+            theta=self.theta[:, order],
+            alpha=self.alpha[order],
+            posterior=None if self.posterior is None else self.posterior.ordered(order),
+            maximum=None if self.maximum is None else self.maximum.ordered(order),
+        )
+
 
 def seconds_for(n_cells: int, k: int) -> float:
     """Roughly the seconds of a sweep of the sampler, as measured once: a decision may not depend on the clock."""
@@ -56,7 +67,7 @@ def seconds_for(n_cells: int, k: int) -> float:
 
 
 def choose_method(refine: str | None, table: Encoded, k: int) -> tuple[str | None, str]:
-    """What ``refine`` stands for with this table, and why."""
+    """Return what ``refine`` stands for with this table, and why."""
     n_rows, n_variables = table.codes.shape
     if refine == "gibbs" and not table.whole:
         raise InputError(
@@ -83,50 +94,48 @@ def choose_method(refine: str | None, table: Encoded, k: int) -> tuple[str | Non
     return "gibbs", f"in rows of {n_variables} variables, at most {LONG_ROW}, sampling is the most accurate"
 
 
-def _sorted_rows(table: Encoded) -> NDArray[np.unsignedinteger]:
-    """Codes with every row as often as it stands for, in an order that depends on what rows hold alone."""
-    codes = table.repeated("sampling").codes
-    return np.ascontiguousarray(codes[np.lexsort(codes.T[::-1])])
+def _sorted_rows(table: Encoded) -> Encoded:
+    """Return the table with every row as often as it stands for, in an order that depends on what rows hold alone."""
+    whole = table.repeated("sampling")
+    return whole.take(np.lexsort(whole.codes.T[::-1]))
 
 
 def refine(
     table: Encoded,
-    theta: Array,
-    alpha: Array,
+    start: Start,
     method: str | None,
     reason: str,
     *,
-    memberships: Array | None,
     free_alpha0: bool,
     contamination: str | float,
     seed: np.random.SeedSequence,
     progress: Progress,
 ) -> Refined:
-    """Refine theta (rows, k) and alpha (k,), which describe the table as it is, noise included.
+    """Refine theta (rows, k) and alpha (k,) from where they start; they describe the table as it is, noise included.
 
-    ``contamination`` is the share of noise cells, or "auto": drawn by the sampler, zero without it. ``memberships``
-    (n, k) are those that theta came with, if it did: then alpha comes from the most likely ones.
+    ``contamination`` is the share of noise cells, or "auto": drawn by the sampler, zero without it. If the start
+    brought memberships, alpha comes from the most likely ones.
     """
-    schema = table.schema
+    schema, theta, alpha = table.schema, start.theta, start.alpha
     delta = 0.0 if isinstance(contamination, str) else float(contamination)
     if method is None:
         return Refined(None, reason, clean_theta(theta, delta, schema), alpha, delta)
-    if memberships is not None:
-        likeliest = most_likely(table, theta, memberships, progress=progress)
+    if start.memberships is not None:
+        likeliest = most_likely(table, theta, start.memberships, progress=progress)
         found = dirichlet_of(likeliest.memberships, table.weights)
         alpha = found if free_alpha0 else found * alpha.sum() / found.sum()
         return Refined(method, reason, likeliest.theta, alpha, 0.0, maximum=likeliest)
-    codes = _sorted_rows(table) if method == "gibbs" else table.codes
-    scored = spread_rows(codes, LIKELIHOOD_ROWS)
-    before = float(log_marginal(scored, schema, theta, alpha).mean())
+    rows = _sorted_rows(table) if method == "gibbs" else table
+    scored = replace(spread_table(rows, LIKELIHOOD_ROWS), weights=None)
+    before = float(log_marginal(scored, theta, alpha).mean())
     posterior = maximum = None
     if method == "gibbs":
         unknowns = Unknowns(free_alpha0, contamination == "auto", delta)
-        posterior = sample_posterior(codes, schema, theta, alpha, unknowns, seed=seed, progress=progress)
+        posterior = sample_posterior(rows, theta, alpha, unknowns, seed=seed, progress=progress)
         clean, alpha, delta = posterior.theta, posterior.alpha, posterior.delta
     else:
-        start = fit_rows(codes, schema, theta, alpha, progress=progress).memberships
-        maximum = most_likely(table, theta, start, progress=progress)
+        memberships = fit_rows(rows, theta, alpha, progress=progress).memberships
+        maximum = most_likely(table, theta, memberships, progress=progress)
         clean = clean_theta(maximum.theta, delta, schema)
-    after = float(log_marginal(scored, schema, noisy_theta(clean, delta, schema), alpha).mean())
-    return Refined(method, reason, clean, alpha, delta, posterior, maximum, (before, after), len(scored))
+    after = float(log_marginal(scored, noisy_theta(clean, delta, schema), alpha).mean())
+    return Refined(method, reason, clean, alpha, delta, posterior, maximum, (before, after), scored.n_rows)

@@ -9,10 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.engine.local import in_parts
-from mixmem.kernels import ROW_BLOCK
+from mixmem.engine.rows import Arrays, Blocks, sum_over
 from mixmem.kernels.em import em_pass
-from mixmem.moments.sums import waves
 from mixmem.progress import Progress
 from mixmem.refinement.ascent import MOST_ROUNDS, Maximum, Point, Stride, climb, memberships_inside
 from mixmem.typing import Array, Positions
@@ -81,30 +79,21 @@ class EMSteps:
     def step(self, start: Point) -> Stride:
         cells, table = self.cells, np.ascontiguousarray(self.rule.table(start.theta))
         x, slopes = start.memberships, np.empty_like(start.memberships)
-        sums, value = np.zeros_like(table), 0.0
-        for first, count in waves(len(x), table.nbytes + ROW_BLOCK):
-            partials, values = self._passed(first, count, table, x, slopes)
-            for block, part in zip(partials, values, strict=True):
-                sums += block
-                value += float(part)
+
+        def fill(first: int, partials: Arrays) -> None:
+            em_pass(
+                cells.codes, cells.starts, cells.absent, table, x, self.weights, first, slopes, partials[0],
+                partials[1],
+            )  # fmt: skip
+
+        sums, likelihood = sum_over(Blocks([table.shape, ()], fill), *cells.codes.shape).root
+        value = float(likelihood)
         if self.rule.scale is not None:
             value += self.rule.scale(start.theta)
         known = cells.lengths > 0
         new = np.where(known[:, None], x * slopes / np.maximum(cells.lengths, 1.0)[:, None], x)
         to = Point(self.rule.update(table * sums, start.theta), memberships_inside(new))
         return Stride(start, to, value / self.total)
-
-    def _passed(self, first: int, count: int, table: Array, x: Array, slopes: Array) -> tuple[Array, Array]:
-        """What em_pass finds in ``count`` row blocks from ``first`` on: partials (count, table's rows, k), values."""
-        partials, values, cells = np.empty((count, *table.shape)), np.empty(count), self.cells
-        in_parts(
-            lambda a, b: em_pass(
-                cells.codes, cells.starts, cells.absent, table, x, self.weights, first + a, slopes, partials[a:b],
-                values[a:b],
-            ),
-            count,
-        )  # fmt: skip
-        return partials, values
 
     def vector(self, point: Point) -> Array:
         return np.concatenate([(point.theta / self.rule.units).ravel(), point.memberships.ravel()])

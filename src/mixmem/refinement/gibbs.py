@@ -25,12 +25,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.data.schema import Schema
+from mixmem.data.encode import Encoded
 from mixmem.engine.local import in_threads
 from mixmem.kernels.gibbs import assign_cells, rows_above
 from mixmem.kernels.special import log_gamma
 from mixmem.likelihood.contamination import Noise, clean_theta
-from mixmem.likelihood.table import Evidence
+from mixmem.likelihood.table import LikelihoodTable
 from mixmem.moments.components import align_components
 from mixmem.progress import Progress
 from mixmem.typing import Array
@@ -76,6 +76,11 @@ class Posterior:
         """Posterior mean of alpha (k,)."""
         return np.asarray(self.alpha_draws.mean(axis=0))
 
+    def ordered(self, order: NDArray[np.int64]) -> Posterior:
+        """Return the same with components in another order."""
+        by_component = ("theta", "theta_error", "alpha_draws", "rhat", "ess")
+        return replace(self, **{name: getattr(self, name)[:, order] for name in by_component})
+
     @property
     def delta(self) -> float:
         """Posterior mean of the background's weight."""
@@ -95,8 +100,7 @@ class Unknowns:
 
 
 def sample_posterior(
-    codes: NDArray[np.unsignedinteger],
-    schema: Schema,
+    table: Encoded,
     theta: Array,
     alpha: Array,
     unknowns: Unknowns,
@@ -107,10 +111,10 @@ def sample_posterior(
 ) -> Posterior:
     """Run chains from theta (rows, k) and alpha (k,) until the posterior mean is known well enough."""
     streams = np.random.SeedSequence([*seed.generate_state(4), 4]).spawn(CHAINS)
-    evidence = Evidence(codes, schema)
-    if not Noise(schema).n_free:
+    cells = LikelihoodTable(table)
+    if not Noise(table.schema).n_free:
         unknowns = replace(unknowns, contamination=False)  # noise is uniform over levels, of which there are none
-    chains = [Chain(evidence, theta, alpha, unknowns, stream) for stream in streams]
+    chains = [Chain(cells, theta, alpha, unknowns, stream) for stream in streams]
     with progress.stage("gibbs", (WARM_BATCHES + most_batches) * BATCH) as step:
         for _ in range(WARM_BATCHES):
             in_threads(lambda c: chains[c].run(BATCH, keep=False), CHAINS)
@@ -141,27 +145,27 @@ class Chain:
 
     def __init__(
         self,
-        evidence: Evidence,
+        cells: LikelihoodTable,
         theta: Array,
         alpha: Array,
         unknowns: Unknowns,
         seed: np.random.SeedSequence,
     ):
-        n, q = evidence.codes.shape
+        n, q = cells.codes.shape
         k = len(alpha)
-        self.evidence, self.unknowns = evidence, unknowns
+        self.cells, self.unknowns = cells, unknowns
         self.rng = np.random.default_rng(seed)
         self.cell_seed = seed.generate_state(1, np.uint64)[0]
         self.n_done = 0
-        self.longer = (evidence.lengths[:, None] > np.arange(q)).sum(axis=0)  # rows with more than m cells (q,)
-        self.noise = Noise(evidence.schema)
+        self.longer = (cells.lengths[:, None] > np.arange(q)).sum(axis=0)  # rows with more than m cells (q,)
+        self.noise = Noise(cells.schema)
         self.alpha, self.eta = alpha.copy(), 0.5
         self.delta = FIRST_DELTA if unknowns.contamination else unknowns.delta
-        self.theta = clean_theta(theta, self.delta, evidence.schema, least=1e-3)
+        self.theta = clean_theta(theta, self.delta, cells.schema, least=1e-3)
         kind = np.uint16 if k > 250 else np.uint8
         self.assigned = np.full((n, q), np.iinfo(kind).max, kind)
         self.row_counts = np.zeros((n, k))
-        self.counts = np.zeros((evidence.n_rows, k), np.int64)
+        self.counts = np.zeros((cells.n_rows, k), np.int64)
         self.above = np.zeros((k, q), np.int64)
         self.batches: list[Batch] = []
 
@@ -183,23 +187,23 @@ class Chain:
 
     def sweep(self) -> tuple[Array, Array]:
         """Draw everything once; returns theta's mean and variance (rows, k) given the cells' components."""
-        evidence = self.evidence
+        cells = self.cells
         assign_cells(
-            evidence.codes, evidence.starts, evidence.absent, evidence.table(self.noisy), self.alpha, self.cell_seed,
+            cells.codes, cells.starts, cells.absent, cells.likelihoods(self.noisy), self.alpha, self.cell_seed,
             self.n_done, self.assigned, self.row_counts, self.counts,
         )  # fmt: skip
         self.n_done += 1
         mean, variance = np.empty_like(self.theta), np.empty_like(self.theta)
-        if len(evidence.level_rows):
+        if len(cells.level_rows):
             shapes = self._draw_levels()
             if self.unknowns.contamination:
                 self._slide()
                 shapes = self._draw_levels()
             self._draw_eta()
-            size = evidence.level_sums(shapes)
+            size = cells.level_sums(shapes)
             share = shapes / size
-            mean[evidence.level_theta], variance[evidence.level_theta] = share, share * (1.0 - share) / (size + 1.0)
-        for rows, drawn in evidence.draw_numbers(self.counts.astype(np.float64), self.theta, self.rng):
+            mean[cells.level_theta], variance[cells.level_theta] = share, share * (1.0 - share) / (size + 1.0)
+        for rows, drawn in cells.draw_numbers(self.counts.astype(np.float64), self.theta, self.rng):
             self.theta[rows], mean[rows], variance[rows] = drawn.theta, drawn.mean, drawn.variance
         self._draw_alpha()
         return mean, variance
@@ -212,8 +216,8 @@ class Chain:
     def _draw_levels(self) -> Array:
         """Draw the noise cells, theta's levels and delta given the counts; returns the shapes of the levels' Dirichlet
         (level rows, k)."""
-        rows = self.evidence.level_theta
-        counts = self.counts[self.evidence.level_rows]
+        rows = self.cells.level_theta
+        counts = self.counts[self.cells.level_rows]
         kept = counts
         if self.delta > 0.0:
             noise = self.rng.binomial(counts, self.delta * self.noise.level[rows] / self.noisy[rows])
@@ -223,7 +227,7 @@ class Chain:
                 self.delta = float(self.rng.beta(1 + noise[noisy].sum(), 1 + kept[noisy].sum()))
         shapes = kept + self.eta
         draws = np.maximum(self.rng.standard_gamma(shapes), 1e-300)
-        self.theta[rows] = draws / self.evidence.level_sums(draws)
+        self.theta[rows] = draws / self.cells.level_sums(draws)
         return np.asarray(shapes)
 
     def _slide(self) -> None:
@@ -259,9 +263,9 @@ class Chain:
         self.alpha = alpha0 * np.maximum(self.rng.dirichlet(1.0 + tables), 1e-6)
 
     def _draw_eta(self) -> None:
-        levels, how_many = np.unique(self.evidence.level_sizes, return_counts=True)
+        levels, how_many = np.unique(self.cells.level_sizes, return_counts=True)
         k = len(self.alpha)
-        logs = float(np.log(self.theta[self.evidence.level_theta]).sum())
+        logs = float(np.log(self.theta[self.cells.level_theta]).sum())
 
         def log_density(at: float) -> float:
             eta = np.exp(at)
@@ -297,7 +301,7 @@ def draw_slice(
 
 def _orders(chains: list[Chain]) -> list[NDArray[np.int64]]:
     """The order of each chain's components that goes with the first chain's."""
-    means = [np.mean([batch.mean for batch in chain.batches], axis=0) / chain.evidence.units for chain in chains]
+    means = [np.mean([batch.mean for batch in chain.batches], axis=0) / chain.cells.units for chain in chains]
     return [align_components(means[0], mean) for mean in means]
 
 
@@ -329,7 +333,7 @@ def _variance(chains: list[Chain], means: Array) -> Array:
 
 
 def _noise_share(chains: list[Chain]) -> float:
-    means, units = _stacked(chains, "mean"), chains[0].evidence.units
+    means, units = _stacked(chains, "mean"), chains[0].cells.units
     return float((_noise(means) / units**2).sum() / (_variance(chains, means) / units**2).sum())
 
 
@@ -339,7 +343,7 @@ def _rhat(chains: list[Chain]) -> Array:
     half = means.shape[1] // 2
     halves = np.concatenate([means[:, :half].mean(axis=1), means[:, -half:].mean(axis=1)])
     between = halves.var(axis=0, ddof=1)
-    within = np.maximum(_variance(chains, means) - halves.var(axis=0), 1e-12 * chains[0].evidence.units ** 2)
+    within = np.maximum(_variance(chains, means) - halves.var(axis=0), 1e-12 * chains[0].cells.units ** 2)
     return np.asarray(np.sqrt((within + between) / within))
 
 

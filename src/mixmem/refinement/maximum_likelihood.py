@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixmem.data.encode import Encoded
-from mixmem.likelihood.table import Evidence
-from mixmem.moments.sums import row_weights
+from mixmem.likelihood.table import LikelihoodTable
 from mixmem.progress import Progress
 from mixmem.refinement.admixture import are_genotypes, genotypes_of, maximise_genotypes
 from mixmem.refinement.ascent import Maximum
@@ -23,17 +22,16 @@ def most_likely(table: Encoded, theta: Array, memberships: Array, *, progress: P
     """Theta (rows, k) and memberships (n, k) at the maximum of the likelihood, from where they are."""
     if are_genotypes(table.schema):
         return maximise_genotypes(genotypes_of(table), theta, memberships, weights=table.weights, progress=progress)
-    evidence = Evidence(table.codes, table.schema)
-    weights = row_weights(table.codes, table.weights)
+    cells, weights = LikelihoodTable(table), table.each
     rule = Rule(
-        evidence.table,
-        lambda counts, _: evidence.fitted(counts),
-        evidence.inside,
-        evidence.units,
-        (lambda at: float(weights @ evidence.scale(at))) if evidence.numbers else None,
+        cells.likelihoods,
+        lambda counts, _: cells.fitted(counts),
+        cells.inside,
+        cells.units,
+        (lambda at: float(weights @ cells.scale(at))) if cells.numbers else None,
     )
-    cells = Cells(evidence.codes, evidence.starts, evidence.absent)
-    return maximise_cells(cells, rule, theta, memberships, weights=table.weights, progress=progress)
+    draws = Cells(cells.codes, cells.starts, cells.absent)
+    return maximise_cells(draws, rule, theta, memberships, weights=table.weights, progress=progress)
 
 
 def dirichlet_of(memberships: Array, weights: Array | None = None) -> Array:

@@ -8,13 +8,11 @@ from itertools import groupby
 
 import numpy as np
 
-from mixmem.data.kinds import Continuous
+from mixmem.typing import Array
 
 Label = tuple[str, str, str]
 """Variable, level and statistic of a row of theta."""
 
-
-CONTINUOUS = Continuous()
 SLICES, SLICED = 64, 4.0
 """To be compared as categories are, numbers are cut into so many slices, over so many standard deviations."""
 VARIABLES_AT_ONCE = 500
@@ -31,7 +29,7 @@ class Contents:
 
     @classmethod
     def of(cls, labels: Sequence[Label]) -> Contents:
-        """From the label of every row."""
+        """Return the contents that go with the label of every row."""
         names, sizes, number = [], [], []
         for name, rows in groupby(labels, key=lambda label: label[0]):
             own = list(rows)
@@ -41,36 +39,50 @@ class Contents:
         offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
         return cls(labels, names, offsets, np.array(number, dtype=bool))
 
+    def moments(self, theta: Array, j: int) -> Array:
+        """Return mean and variance of a number in every component (2, k).
 
-def spread_of_variables(theta: np.ndarray, labels: Sequence[Label], shares: np.ndarray) -> np.ndarray:
-    """How far a variable differs between components, 0 to 1, for every variable (p,).
+        A kind without a row called "mean" is seen by its first row, one without "variance" by how its means differ.
+        """
+        rows = range(int(self.offsets[j]), int(self.offsets[j + 1]))
+        at = {self.labels[row][2]: row for row in rows}
+        mean = theta[at.get("mean", rows[0])]
+        spread = max(float(mean.var()), 1e-12 * max(float((mean**2).mean()), 1e-300))
+        return np.stack([mean, theta[at["variance"]] if "variance" in at else np.full_like(mean, spread)])
+
+
+def spread_of_variables(theta: Array, labels: Sequence[Label], shares: Array) -> Array:
+    """Return how far each variable differs between components (p,), from 0 to 1.
 
     The mean over components (weighted by ``shares``, (k,)) of the total variation distance between the component's
     distribution and the average row's; theta (rows, k) with the label of every row.
     """
     weights = shares / shares.sum()
-    return np.asarray(_distances(theta, Contents.of(labels), weights) @ weights)
+    return np.asarray(distances(theta, Contents.of(labels), weights) @ weights)
 
 
-def _distances(theta: np.ndarray, contents: Contents, weights: np.ndarray) -> np.ndarray:
-    """Total variation distance of every variable in every component from the average row's (p, k)."""
+def distances(theta: Array, contents: Contents, weights: Array) -> Array:
+    """Return the total variation distance of every variable in every component from the average row's (p, k)."""
     out = 0.5 * np.add.reduceat(np.abs(theta - (theta @ weights)[:, None]), contents.offsets[:-1], axis=0)
     members = np.flatnonzero(contents.number)
     for start in range(0, len(members), VARIABLES_AT_ONCE):
         some = members[start : start + VARIABLES_AT_ONCE]
-        slices = _slices(theta[contents.offsets[some] + np.arange(2)[:, None]])
+        slices = _slices(np.stack([contents.moments(theta, j) for j in some.tolist()], axis=1))
         out[some] = 0.5 * np.abs(slices - (slices @ weights)[..., None]).sum(axis=1)
     return out
 
 
-def _slices(own: np.ndarray) -> np.ndarray:
-    """Probabilities of slices (variables, slices, k) in every component, from means and variances (2, variables, k).
+def _slices(own: Array) -> Array:
+    """Return probabilities of slices (variables, slices, k) in every component, from means and variances
+    (2, variables, k).
 
     Those of normal distributions, of counts too: it is to compare variables with each other.
     """
+    from scipy.special import ndtr
+
     spread = SLICED * np.sqrt(own[1])
     low, high = (own[0] - spread).min(axis=1), (own[0] + spread).max(axis=1)
     edges = np.linspace(low, high, SLICES + 1, axis=1)[:, 1:-1, None]
-    above = CONTINUOUS.upper_tail(edges, own[:, :, None, :])
+    above = ndtr((own[0][:, None, :] - edges) / np.sqrt(own[1][:, None, :]))
     ends = np.ones_like(above[:, :1])
-    return -np.diff(np.concatenate([ends, above, 0.0 * ends], axis=1), axis=1)
+    return np.asarray(-np.diff(np.concatenate([ends, above, 0.0 * ends], axis=1), axis=1))

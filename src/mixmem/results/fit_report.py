@@ -1,90 +1,144 @@
-"""What a fit says of itself, as plain data."""
+"""What a fit says of itself: records all the way, which become ``report_`` and the JSON of ``fit.json``."""
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mixmem.moments.anchors import Plan
-from mixmem.moments.estimate import Estimate
-from mixmem.moments.matching import Guarantee, Matching
+from mixmem.data.encode import Encoded
+from mixmem.errors import InputError
+from mixmem.moments.estimate import MomentAccount, SplitAccount, Start
+from mixmem.records import Record
+from mixmem.refinement.admixture_start import GenotypeAccount
+from mixmem.refinement.ascent import Maximum
 from mixmem.refinement.choose import Refined
 from mixmem.refinement.gibbs import Posterior
 from mixmem.selection.alpha0 import Alpha0
 
 
+@dataclass(frozen=True)
+class Alpha0Report(Record):
+    """The value, whether it was estimated, how well it is determined, and the points tried (alpha0, likelihood)."""
+
+    value: float
+    estimated: bool
+    standard_error_of_log: float | None
+    at_bound: bool
+    tried: list[list[float]]
+
+
+@dataclass(frozen=True)
+class ContaminationReport(Record):
+    """The share of cells that are noise."""
+
+    value: float
+    estimated: bool
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class RhatReport(Record):
+    """Split R-hat of theta: its median, and the largest."""
+
+    median: float
+    most: float
+
+
+@dataclass(frozen=True)
+class SampleSizeReport(Record):
+    """Effective sample size of theta: its median, and the least."""
+
+    median: float
+    least: float
+
+
+@dataclass(frozen=True)
+class ChainsReport(Record):
+    """How sampling went; ``theta_prior`` is the mean of eta."""
+
+    chains: int
+    warm_up: int
+    sweeps: int
+    converged: bool
+    rhat: RhatReport
+    effective_sample_size: SampleSizeReport
+    theta_prior: float
+
+
+@dataclass(frozen=True)
+class AscentReport(Record):
+    """How the likelihood of theta and memberships was climbed: its total, and a row's mean at every round."""
+
+    rounds: int
+    log_likelihood: float
+    likelihood_given_memberships: list[float]
+    converged: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class RefineReport(Record):
+    """The method and why it was taken, the mean log-likelihood of a row before and after, and how the method fared."""
+
+    method: str | None
+    reason: str
+    likelihood_before: float | None
+    likelihood_after: float | None
+    likelihood_rows: int
+    gibbs: ChainsReport | None
+    em: AscentReport | None
+
+
+@dataclass(frozen=True)
+class FitReport(Record):
+    """What a fit says of itself.
+
+    ``start`` is the account of where refinement began: of moments (plan, blocks, matching, sweeps), of genotypes, or of
+    split rows; its field ``way`` says which.
+    """
+
+    rows: int
+    variables: int
+    theta_rows: int
+    converged: bool
+    reason: str
+    advice: str
+    start: MomentAccount | GenotypeAccount | SplitAccount
+    alpha0: Alpha0Report
+    contamination: ContaminationReport
+    refine: RefineReport
+    seed: Any
+    seconds: dict[str, float]
+
+
 def fit_report(
-    plan: Plan,
-    estimate: Estimate,
-    alpha0: Alpha0 | None,
+    table: Encoded,
+    start: Start,
+    chosen: Alpha0 | None,
     refined: Refined,
     *,
-    n_rows: int,
-    total: float,
     free_alpha0: bool,
     seed: np.random.SeedSequence,
     seconds: dict[str, float],
-) -> dict[str, Any]:
-    """Plan, alpha0, blocks, matching guarantees, sweeps and timings, in plain numbers, texts and lists.
-
-    This is ``model.report_`` and stands in ``fit.json``. Infinite numbers become None. ``total`` is the rows' weight.
-    """
-    blocks, swept = estimate.blocks, estimate.swept
-    names = np.asarray(plan.schema.names, dtype=object)
-    converged, reason = _convergence(estimate, refined)
-    matched = [block.matching for block in blocks if block.matching is not None]
-    return {
-        "rows": n_rows,
-        "variables": plan.schema.n_variables,
-        "theta_rows": plan.schema.n_rows,
-        "converged": converged,
-        "reason": reason,
-        "advice": _ADVICE[refined.method],
-        "plan": {
-            "anchors": [names[mode].tolist() for mode in plan.anchors],
-            "partitions": len(plan.partitions),
-            "text": str(plan),
-        },
-        "alpha0": _alpha0(estimate, alpha0, refined, free_alpha0),
-        "contamination": _contamination(refined),
-        "refine": _refine(refined, total),
-        "blocks": {
-            "count": len(blocks),
-            "negative_fraction": float(np.mean([block.negative_fraction for block in blocks])) if blocks else 0.0,
-            "converged": sum(block.converged for block in blocks),
-            "each": [
-                {
-                    "shape": list(block.shape),
-                    "negative_fraction": block.negative_fraction,
-                    "relative_residual": block.relative_residual,
-                    "sweeps": block.n_sweeps,
-                    "converged": block.converged,
-                    "reason": block.reason,
-                }
-                for block in blocks
-            ],
-        },
-        "matching": {
-            "blocks": len(matched),
-            "guaranteed": sum(match.guaranteed for match in matched),
-            "assigned": sum(match.assigned for match in matched),
-            "each": [_matching(match) for match in matched],
-            "anchors_kept": _matching(estimate.anchors_kept),
-        },
-        "sweeps": None
-        if swept is None
-        else {
-            "count": len(swept.changes),
-            "groups": swept.n_groups,
-            "changes": list(swept.changes),
-            "converged": swept.converged,
-            "reason": swept.reason,
-        },
-        "seed": seed.entropy,
-        "seconds": dict(seconds),
-    }
+) -> FitReport:
+    """Return the report of a fit: of its start, of the search for alpha0 if there was one, and of its refinement."""
+    converged, reason = _convergence(start, refined)
+    return FitReport(
+        rows=table.n_rows,
+        variables=table.n_variables,
+        theta_rows=table.schema.n_rows,
+        converged=converged,
+        reason=reason,
+        advice=_ADVICE[refined.method],
+        start=start.account,  # type: ignore[arg-type]
+        alpha0=_alpha0(chosen, refined, free_alpha0),
+        contamination=_contamination(refined),
+        refine=_refine(refined, table.total),
+        seed=seed.entropy,
+        seconds=dict(seconds),
+    )
 
 
 # what may help where a fit did not converge
@@ -95,8 +149,8 @@ _ADVICE = {
 }
 
 
-def _convergence(estimate: Estimate, refined: Refined) -> tuple[bool, str]:
-    """Whether the last stage converged, and in what sense."""
+def _convergence(start: Start, refined: Refined) -> tuple[bool, str]:
+    """Return whether the last stage converged, and in what sense."""
     if refined.posterior is not None:
         found = refined.posterior
         return found.converged, (
@@ -106,81 +160,74 @@ def _convergence(estimate: Estimate, refined: Refined) -> tuple[bool, str]:
         )
     if refined.maximum is not None:
         return refined.maximum.converged, refined.maximum.reason
-    if estimate.swept is not None:
-        return estimate.swept.converged, estimate.swept.reason
-    if not estimate.blocks:
-        return True, "rows split by their first direction: fewer than three variables have no third moments"
-    return all(block.converged for block in estimate.blocks), estimate.blocks[-1].reason
+    return start.account.converged, start.account.reason
 
 
-def _alpha0(estimate: Estimate, chosen: Alpha0 | None, refined: Refined, free: bool) -> dict[str, Any]:
-    """The value, whether it was estimated and how well it is determined: the standard error of its logarithm."""
-    error = None if chosen is None else _finite(chosen.standard_error)
+def _alpha0(chosen: Alpha0 | None, refined: Refined, free: bool) -> Alpha0Report:
+    error = None if chosen is None else chosen.standard_error
     if free and refined.posterior is not None:
         error = float(np.log(refined.posterior.alpha_draws.sum(axis=1)).std())
-    return {
-        "value": float(refined.alpha.sum()),
-        "of_moments": estimate.concentration.alpha0,
-        "estimated": free and (chosen is not None or refined.method is not None),
-        "standard_error_of_log": error,
-        "at_bound": chosen is not None and chosen.at_bound,
-        "tried": [] if chosen is None else [list(point) for point in chosen.tried],
-        "discrepancy": estimate.concentration.discrepancy,
-    }
+    return Alpha0Report(
+        value=float(refined.alpha.sum()),
+        estimated=free and (chosen is not None or refined.method is not None),
+        standard_error_of_log=error,
+        at_bound=chosen is not None and chosen.at_bound,
+        tried=[] if chosen is None else [list(point) for point in chosen.tried],
+    )
 
 
-def _contamination(refined: Refined) -> dict[str, Any]:
+def _contamination(refined: Refined) -> ContaminationReport:
     drawn = None if refined.posterior is None else refined.posterior.delta_draws
     error = 0.0 if drawn is None else float(drawn.std())
-    return {"value": refined.delta, "estimated": error > 0.0, "standard_error": error}
+    return ContaminationReport(refined.delta, error > 0.0, error)
 
 
-def _refine(refined: Refined, total: float) -> dict[str, Any]:
-    """The method and why, the likelihood before and after, and how the method fared."""
-    return {
-        "method": refined.method,
-        "reason": refined.reason,
-        "likelihood_before": None if refined.likelihood is None else refined.likelihood[0],
-        "likelihood_after": None if refined.likelihood is None else refined.likelihood[1],
-        "likelihood_rows": refined.n_scored,
-        "gibbs": None if refined.posterior is None else _chains(refined.posterior),
-        "em": None
-        if refined.maximum is None
-        else {
-            "rounds": len(refined.maximum.history) - 1,
-            "log_likelihood": refined.maximum.history[-1] * total,
-            "likelihood_given_memberships": list(refined.maximum.history),
-            "converged": refined.maximum.converged,
-            "reason": refined.maximum.reason,
-        },
-    }
+def _refine(refined: Refined, total: float) -> RefineReport:
+    return RefineReport(
+        method=refined.method,
+        reason=refined.reason,
+        likelihood_before=None if refined.likelihood is None else refined.likelihood[0],
+        likelihood_after=None if refined.likelihood is None else refined.likelihood[1],
+        likelihood_rows=refined.n_scored,
+        gibbs=None if refined.posterior is None else _chains(refined.posterior),
+        em=None if refined.maximum is None else _ascent(refined.maximum, total),
+    )
 
 
-def _chains(found: Posterior) -> dict[str, Any]:
-    return {
-        "chains": found.n_chains,
-        "warm_up": found.n_warm,
-        "sweeps": found.n_sweeps,
-        "converged": found.converged,
-        "rhat": {"median": float(np.median(found.rhat)), "most": float(found.rhat.max())},
-        "effective_sample_size": {"median": float(np.median(found.ess)), "least": float(found.ess.min())},
-        "theta_prior": float(found.eta_draws.mean()),
-    }
+def _ascent(found: Maximum, total: float) -> AscentReport:
+    history = list(found.history)
+    return AscentReport(len(history) - 1, history[-1] * total, history, found.converged, found.reason)
 
 
-def _matching(match: Matching) -> dict[str, Any]:
-    return {
-        "method": match.method,
-        "permutation": match.permutation.tolist(),
-        "assigned": match.assigned,
-        "guaranteed": match.guaranteed,
-        "conditions": [_guarantee(match.angle), _guarantee(match.procrustes)],
-    }
+def _chains(found: Posterior) -> ChainsReport:
+    return ChainsReport(
+        chains=found.n_chains,
+        warm_up=found.n_warm,
+        sweeps=found.n_sweeps,
+        converged=found.converged,
+        rhat=RhatReport(float(np.median(found.rhat)), float(found.rhat.max())),
+        effective_sample_size=SampleSizeReport(float(np.median(found.ess)), float(found.ess.min())),
+        theta_prior=float(found.eta_draws.mean()),
+    )
 
 
-def _guarantee(condition: Guarantee) -> dict[str, Any]:
-    return {"theorem": condition.theorem, "holds": condition.holds, "margin": _finite(condition.margin)}
+def read_report(document: dict[str, Any]) -> FitReport:
+    """Return the report that a model file or fit.json holds, of this format or that of version 0.1."""
+    try:
+        return FitReport.from_plain(document if "start" in document else _from_0_1(document))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"the report is not one that mixmem wrote ({error!r}); fit again") from error
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _from_0_1(old: dict[str, Any]) -> dict[str, Any]:
+    """Return a report of version 0.1 in today's form: what a start says of itself stood beside the rest."""
+    moments = {"converged": old["converged"], "reason": old["reason"]}
+    if not any(old["plan"]["anchors"]):
+        start = moments | {"way": "genotypes"}
+    elif not old["blocks"]["each"]:
+        start = moments | {"way": "split rows", "alpha0": old["alpha0"]["of_moments"]}
+    else:
+        start = moments | {"way": "moments", "plan": old["plan"], "blocks": old["blocks"], "sweeps": old["sweeps"]}
+        start |= {"matching": old["matching"], "alpha0": old["alpha0"]["of_moments"]}
+        start |= {"discrepancy": old["alpha0"]["discrepancy"]}
+    return old | {"start": start}

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixmem.data.kinds import KINDS, Dosage, Number
+from mixmem.data.coding import Coding, ColumnCoding
+from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.soft_levels import starts_of
 from mixmem.engine.local import in_threads
 from mixmem.errors import InputError
-from mixmem.moments.sums import first_moments, mode_rows
+from mixmem.moments.sums import FirstMoments, first_moments, mode_rows
 from mixmem.typing import Array
 
 if TYPE_CHECKING:
@@ -87,16 +88,35 @@ class Goodness:
 
 
 def goodness_of_fit(
-    codes: NDArray[np.unsignedinteger], schema: Schema, theta: Array, alpha: Array, *, max_partners: int = 200
+    table: Encoded, theta: Array, alpha: Array, *, max_partners: int = 200, first: FirstMoments | None = None
 ) -> Goodness:
-    """Compare the pairs of levels of a table (n, p) with a model: theta (rows, k), alpha (k,).
+    """Compare how often two levels occur together with what a model says.
 
     Up to ``max_partners`` + 1 variables, all pairs are compared. In wider tables each variable is compared with those
     near it and with an even spread of the others, about ``max_partners`` in all: the cost grows with n p, not with p^2.
 
-    >>> from mixmem import simulate_gdlm
+    Parameters
+    ----------
+    table : Encoded
+        Codes (n, p).
+    theta : array (rows, k)
+        Theta, noise included.
+    alpha : array (k,)
+        Concentration of the components.
+    max_partners : int
+        Variables that each is compared with, about.
+    first : FirstMoments or None
+        The table's first moments, if they are known already.
+
+    Returns
+    -------
+    Goodness
+
+    Examples
+    --------
+    >>> from mixmem import goodness_of_fit, simulate_gdlm
     >>> drawn = simulate_gdlm(1000, 6, 2, random_state=0)
-    >>> found = goodness_of_fit(drawn.codes, drawn.schema, drawn.theta, drawn.alpha)
+    >>> found = goodness_of_fit(drawn.encoded, drawn.theta, drawn.alpha)
     >>> 0.8 < found.misfit < 1.2, found.n_pairs, found.n_beyond_chance
     (True, 15, 0)
     """
@@ -104,15 +124,16 @@ def goodness_of_fit(
     from scipy.special import chdtri
 
     theta, alpha = np.asarray(theta, dtype=float), np.asarray(alpha, dtype=float)
-    _check(codes, schema, theta, alpha, max_partners)
-    codes, schema, theta = as_categories(codes, schema, theta)
-    first = first_moments(codes, schema)
-    means = first.means
+    _check(table, theta, alpha, max_partners)
+    view, theta = as_categories(table, theta, first)
+    if first is None or view is not table:
+        first = first_moments(view)
+    means, schema = first.means, view.schema
     tiles = list(tile_pairs(schema.n_variables, max_partners))
-    parts = in_threads(lambda t: _compare(codes, schema, theta, alpha, means, *tiles[t]), len(tiles))
+    parts = in_threads(lambda t: _compare(view, theta, alpha, means, *tiles[t]), len(tiles))
     found = _scored(pd.concat(parts, ignore_index=True), schema)
     beyond = found["chi_square"] > chdtri(found["degrees"], CHANCE / len(found))  # the chi-square exceeded so rarely
-    shares = _share_misfit(schema, means, theta @ alpha / alpha.sum(), first.observed * len(codes))
+    shares = _share_misfit(schema, means, theta @ alpha / alpha.sum(), first.observed * view.n_rows)
     columns = ["variable", "partner", "misfit", "chi_square", "degrees", *WORST]
     return Goodness(
         misfit=float(_rms(found["squares"].sum(), found["weight"].sum())),
@@ -124,40 +145,24 @@ def goodness_of_fit(
     )
 
 
-def as_categories(
-    codes: NDArray[np.unsignedinteger], schema: Schema, theta: Array
-) -> tuple[NDArray[np.unsignedinteger], Schema, Array]:
-    """The table and theta with every variable as categories: numbers by their quarters, genotypes by one of the copies,
-    drawn at random."""
-    if all(KINDS[variable.kind] is KINDS["categorical"] for variable in schema.variables):
-        return codes, schema, theta
+def as_categories(table: Encoded, theta: Array, first: FirstMoments | None = None) -> tuple[Encoded, Array]:
+    """Return the table and theta with every variable as categories: numbers by their quarters, genotypes by one of the
+    copies, drawn at random."""
+    if table.schema.has("plain").all():
+        return table, theta
+    first = first_moments(table) if first is None else first
     rng = np.random.default_rng(0)
-    columns, variables, parts = [], [], []
-    for j, variable in enumerate(schema.variables):
-        kind, own = KINDS[variable.kind], theta[schema.offsets[j] : schema.offsets[j + 1]]
-        levels, of_code = variable.levels, np.arange(kind.n_codes(variable))[:, None]
-        if isinstance(kind, Number):
-            counts = np.bincount(codes[:, j], minlength=len(variable.values))[: len(variable.values)]
-            of_code, levels, own = _quarters(kind, variable.values, counts, own)
-        elif isinstance(kind, Dosage):
-            of_code = kind.copies(variable)
-        lookup = np.concatenate([of_code, np.full((1, of_code.shape[1]), len(levels))])
-        columns.append(lookup[codes[:, j], rng.integers(of_code.shape[1], size=len(codes))])
-        variables.append(Variable(variable.name, levels, missing=variable.missing))
-        parts.append(own)
-    view = Schema(tuple(variables))
-    return np.stack(columns, axis=1).astype(view.codes_dtype), view, np.concatenate(parts)
-
-
-def _quarters(kind: Number, values: Array, counts: Members, theta: Array) -> tuple[Members, tuple[str, ...], Array]:
-    """The quarter of every value (values, 1), their names, and their probabilities in every component (quarters, k)."""
-    reached = np.cumsum(counts)
-    at = np.unique(np.searchsorted(reached, np.array([0.25, 0.5, 0.75]) * counts.sum()))
-    edges = values[at[at < len(values) - 1]]
-    tails = np.concatenate([np.ones((1, theta.shape[1])), kind.upper_tail(edges[:, None], theta[:, None, :])])
-    names = (*(f"to {edge:g}" for edge in edges), f"above {edges[-1]:g}" if len(edges) else "any")
-    quarters = np.searchsorted(edges, values, side="left")[:, None]
-    return quarters, names, tails - np.concatenate([tails[1:], np.zeros((1, theta.shape[1]))])
+    codes, columns, parts = [], [], []
+    for j, column in enumerate(table.coding.columns):
+        found = column.own_kind.as_categories(column, theta[table.schema.rows(j)], first.of(j))
+        width = found.of_code.shape[1]
+        lookup = np.concatenate([found.of_code, np.full((1, width), len(found.levels))])
+        codes.append(lookup[table.codes[:, j], rng.integers(width, size=table.n_rows)])
+        columns.append(ColumnCoding(Variable(column.name, found.levels), missing=column.missing))
+        parts.append(found.theta)
+    coding = Coding(tuple(columns))
+    view = Encoded(np.stack(codes, axis=1).astype(coding.codes_dtype), coding, table.row_ids)
+    return view, np.concatenate(parts)
 
 
 WORST = ["level", "partner_level", "observed", "fitted", "z"]
@@ -180,15 +185,7 @@ def tile_pairs(n_variables: int, max_partners: int) -> Iterator[tuple[Members, M
         yield tiles[a], tiles[b]
 
 
-def _compare(
-    codes: NDArray[np.unsignedinteger],
-    schema: Schema,
-    theta: Array,
-    alpha: Array,
-    means: Array,
-    left: Members,
-    right: Members,
-) -> pd.DataFrame:
+def _compare(table: Encoded, theta: Array, alpha: Array, means: Array, left: Members, right: Members) -> pd.DataFrame:
     """One row for every pair of a variable of ``left`` with a later one of ``right``.
 
     ``squares`` and ``weight`` are sums over the pairs of levels of z^2 and of what the model expects of it; the other
@@ -196,9 +193,10 @@ def _compare(
     """
     import pandas as pd
 
-    rows, columns = mode_rows(schema, left), mode_rows(schema, right)
-    counts = pair_counts(codes, schema, left, right)
-    n = _both_observed(codes, schema, left, right)
+    schema = table.schema
+    rows, columns = mode_rows(table.coding, left), mode_rows(table.coding, right)
+    counts = pair_counts(table, left, right)
+    n = _both_observed(table, left, right)
     observed = counts / n
     starts = _starts(schema, left), _starts(schema, right)
     mean_j, mean_s = means[rows][:, None], means[columns][None, :]
@@ -224,30 +222,32 @@ def _compare(
     )
 
 
-def pair_counts(codes: NDArray[np.unsignedinteger], schema: Schema, left: Members, right: Members) -> Array:
-    """Rows in which each pair of levels occurs: (theta rows of left, theta rows of right), whole numbers."""
-    total = np.zeros((int(schema.sizes[left].sum()), int(schema.sizes[right].sum())))
+def pair_counts(table: Encoded, left: Members, right: Members) -> Array:
+    """Return the rows in which each pair of levels occurs: (rows of left, rows of right), whole numbers."""
+    sizes = table.schema.sizes
+    total = np.zeros((int(sizes[left].sum()), int(sizes[right].sum())))
     chunk = max(1, CHUNK_BYTES // (4 * sum(total.shape)))
-    for begin in range(0, codes.shape[0], chunk):
-        part = codes[begin : begin + chunk]
-        total += _onehot(part, schema, left).T @ _onehot(part, schema, right)
+    for begin in range(0, table.n_rows, chunk):
+        part = table.codes[begin : begin + chunk]
+        total += _onehot(part, table.coding, left).T @ _onehot(part, table.coding, right)
     return total
 
 
-def _both_observed(codes: NDArray[np.unsignedinteger], schema: Schema, left: Members, right: Members) -> Array | int:
-    """Rows in which both variables of each pair of levels are observed, in the shape of pair_counts; at least one."""
-    absent = schema.features.absent
+def _both_observed(table: Encoded, left: Members, right: Members) -> Array | int:
+    """Return the rows in which both variables of each pair of levels are observed, shaped as pair_counts; at least
+    one."""
+    codes, absent, sizes = table.codes, table.coding.soft.absent, table.schema.sizes
     if (absent < 0).all():
         return len(codes)
     seen = [(codes[:, members] != absent[members]).astype(np.float32) for members in (left, right)]
     pairs = np.maximum((seen[0].T @ seen[1]).astype(float), 1.0)
-    return np.repeat(np.repeat(pairs, schema.sizes[left], axis=0), schema.sizes[right], axis=1)
+    return np.repeat(np.repeat(pairs, sizes[left], axis=0), sizes[right], axis=1)
 
 
-def _onehot(codes: NDArray[np.unsignedinteger], schema: Schema, members: Members) -> NDArray[np.float32]:
-    """b_ij of the members side by side (n, their theta rows); 32 bits hold counts up to 16 million exactly."""
-    variable = np.repeat(members, schema.sizes[members])
-    level = (mode_rows(schema, members) - schema.offsets[variable]).astype(codes.dtype)
+def _onehot(codes: NDArray[np.unsignedinteger], coding: Coding, members: Members) -> NDArray[np.float32]:
+    """Return b_ij of the members side by side (n, their rows); 32 bits hold counts up to 16 million exactly."""
+    variable = np.repeat(members, coding.schema.sizes[members])
+    level = (mode_rows(coding, members) - coding.schema.offsets[variable]).astype(codes.dtype)
     return (codes[:, variable] == level).astype(np.float32)
 
 
@@ -348,7 +348,8 @@ def _named(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     return table.assign(**{column: texts[table[column]] for column, texts in labels.items()})
 
 
-def _check(codes: NDArray[np.unsignedinteger], schema: Schema, theta: Array, alpha: Array, max_partners: int) -> None:
+def _check(table: Encoded, theta: Array, alpha: Array, max_partners: int) -> None:
+    codes, schema = table.codes, table.schema
     if codes.ndim != 2 or codes.shape[1] != schema.n_variables or not len(codes):
         raise InputError(
             f"codes have shape {codes.shape}; expected rows of {schema.n_variables} variables, at least one"

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixmem.data.encode import Encoded, decode, encode
-from mixmem.data.kinds import KINDS, Dosage, Number
-from mixmem.data.schema import Schema, Variable
+from mixmem.data.coding import Coding
+from mixmem.data.encode import Encoded, decode, decoded, encode
+from mixmem.data.kinds.categorical import drawn_levels
+from mixmem.data.schema import Schema, Variable, mixed_schema
 from mixmem.errors import InputError
 from mixmem.typing import Array
 
@@ -22,38 +23,41 @@ if TYPE_CHECKING:
 class Simulation:
     """A drawn table and its truth.
 
-    ``codes`` (n, p), ``theta`` (sum of levels, k), ``alpha`` (k,), ``memberships`` (n, k), ``noise`` the share of cells
-    replaced by uniform draws. ``frame`` is the table as a data frame.
+    ``codes`` (n, p) and their ``coding``, ``theta`` (sum of levels, k), ``alpha`` (k,), ``memberships`` (n, k),
+    ``noise`` the share of cells replaced by uniform draws. ``frame`` is the table as a data frame.
     """
 
     codes: NDArray[np.unsignedinteger]
-    schema: Schema
+    coding: Coding
     theta: Array
     alpha: Array
     memberships: Array
     noise: float
 
     @property
+    def schema(self) -> Schema:
+        """The variables."""
+        return self.coding.schema
+
+    @property
     def encoded(self) -> Encoded:
         """The table ready to fit, with every level in its schema: a rare one may not have been drawn."""
-        return Encoded(self.codes, self.schema, np.arange(len(self.codes)))
+        return Encoded.of(self.codes, self.coding)
 
     @property
     def frame(self) -> pd.DataFrame:
         """The table with named columns and levels."""
-        return decode(self.codes, self.schema)
+        return decode(self.codes, self.coding)
 
 
 def draw_codes(
-    schema: Schema, theta: Array, memberships: Array, noise: float, rng: np.random.Generator
+    coding: Coding, theta: Array, memberships: Array, noise: float, rng: np.random.Generator
 ) -> NDArray[np.unsignedinteger]:
-    """A category for every row and variable from theta (rows, k) mixed by memberships (n, k), with uniform noise."""
-    n = memberships.shape[0]
-    codes = np.empty((n, schema.n_variables), dtype=schema.codes_dtype)
+    """Draw a category for every row and variable, from theta (rows, k) mixed by memberships (n, k), with noise."""
+    n, schema = memberships.shape[0], coding.schema
+    codes = np.empty((n, schema.n_variables), dtype=coding.codes_dtype)
     for j in range(schema.n_variables):
-        levels = memberships @ theta[schema.offsets[j] : schema.offsets[j + 1]].T
-        edges = np.cumsum(levels, axis=1)[:, :-1]
-        codes[:, j] = np.sum(rng.random((n, 1)) > edges, axis=1)
+        codes[:, j] = drawn_levels(theta[schema.rows(j)], memberships, rng)
         if noise > 0.0:
             hit = np.flatnonzero(rng.random(n) < noise)
             codes[hit, j] = rng.integers(0, schema.sizes[j], len(hit))
@@ -61,32 +65,18 @@ def draw_codes(
 
 
 def draw_table(schema: Schema, theta: Array, alpha: Array, n_rows: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Rows of a model with these parameters, as a data frame."""
+    """Return rows of a model with these parameters, as a data frame."""
     return draw_values(schema, theta, rng.dirichlet(alpha, size=n_rows), rng)
 
 
 def draw_values(schema: Schema, theta: Array, memberships: Array, rng: np.random.Generator) -> pd.DataFrame:
-    """A value for every row and variable, of any kind, from theta (rows, k) mixed by memberships (n, k)."""
+    """Draw a value for every row and variable, of any kind, from theta (rows, k) mixed by memberships (n, k)."""
     import pandas as pd
 
-    if all(KINDS[variable.kind] is KINDS["categorical"] for variable in schema.variables):
-        return decode(draw_codes(schema, theta, memberships, 0.0, rng), schema.complete)
     columns = {}
-    for j, variable in enumerate(schema.variables):
-        kind, own = KINDS[variable.kind], theta[schema.offsets[j] : schema.offsets[j + 1]]
-        single = Schema((variable,)).complete
-        if isinstance(kind, Number):
-            component = np.sum(rng.random((len(memberships), 1)) > np.cumsum(memberships, axis=1)[:, :-1], axis=1)
-            drawn = kind.sample(own[:, component], rng)
-            columns[variable.name] = drawn.astype(np.int64) if variable.kind == "count" else drawn
-            continue
-        copies = variable.ploidy if isinstance(kind, Dosage) else 1
-        plain = Schema((Variable(variable.name, variable.levels),))
-        drawn = np.concatenate([draw_codes(plain, own, memberships, 0.0, rng) for _ in range(copies)], axis=1)
-        if isinstance(kind, Dosage):
-            of_code = {tuple(alleles): code for code, alleles in enumerate(kind.copies(variable).tolist())}
-            drawn = np.array([[of_code[tuple(sorted(row))]] for row in drawn.tolist()])
-        columns[variable.name] = decode(drawn, single)[variable.name].to_numpy()
+    for j, column in enumerate(Coding.of(schema).columns):
+        drawn = column.own_kind.sample(column, theta[schema.rows(j)], memberships, rng)
+        columns[column.name] = drawn if column.is_number else decoded(drawn, column)
     return pd.DataFrame(columns)
 
 
@@ -121,12 +111,12 @@ def simulate_gdlm(
         raise InputError(f"alpha must be positive; got {alpha!r}")
     rng = np.random.default_rng(random_state)
     levels = tuple(str(level) for level in range(n_levels))
-    schema = Schema(tuple(Variable(f"x{j}", levels, "int") for j in range(n_variables)))
+    coding = Coding.of(Schema(tuple(Variable(f"x{j}", levels, "int") for j in range(n_variables))))
     theta = rng.dirichlet(np.full(n_levels, 0.5), size=(n_variables, n_components)).transpose(0, 2, 1)
     theta = theta.reshape(n_variables * n_levels, n_components)
     memberships = rng.dirichlet(concentrations, size=n_rows)
-    codes = draw_codes(schema, theta, memberships, noise, rng)
-    return Simulation(codes, schema, theta, concentrations, memberships, noise)
+    codes = draw_codes(coding, theta, memberships, noise, rng)
+    return Simulation(codes, coding, theta, concentrations, memberships, noise)
 
 
 def simulate_mixed(
@@ -157,10 +147,7 @@ def simulate_mixed(
         )
     rng = np.random.default_rng(random_state)
     k, levels = n_components, tuple(str(level) for level in range(n_levels))
-    variables = [Variable(f"x{j}", levels, "int") for j in range(n_categorical)]
-    variables += [Variable(f"count{j}", value_type="int", kind="count") for j in range(n_count)]
-    variables += [Variable(f"real{j}", value_type="float", kind="continuous") for j in range(n_continuous)]
-    schema = Schema(tuple(variables))
+    schema = mixed_schema(n_categorical, n_count, n_continuous, levels)
     probabilities = rng.dirichlet(np.full(n_levels, 0.5), size=(n_categorical, k)).transpose(0, 2, 1).reshape(-1, k)
     rates = np.repeat(rng.gamma(2.0, 2.0, size=(n_count, k)), 2, axis=0)  # Poisson's variance is its mean
     normal = np.stack([rng.normal(0.0, 2.0, size=(n_continuous, k)), rng.uniform(0.5, 2.0, size=(n_continuous, k))], 1)
@@ -171,4 +158,4 @@ def simulate_mixed(
     if missing > 0.0:
         frame = frame.mask(rng.random(frame.shape) < missing)
     table = encode(frame, schema, gather=True)
-    return Simulation(table.codes, table.schema, theta, concentrations, memberships, 0.0)
+    return Simulation(table.codes, table.coding, theta, concentrations, memberships, 0.0)

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema
-from mixmem.engine.local import in_threads
-from mixmem.kernels import ROW_BLOCK
+from mixmem.engine.rows import map_rows
 from mixmem.kernels.gibbs import membership_posterior
-from mixmem.likelihood.table import Evidence
+from mixmem.likelihood.table import LikelihoodTable
 from mixmem.moments.sums import first_moments
-from mixmem.moments.sweep import sweep
+from mixmem.moments.sweep import FullTensor, sweep
 from mixmem.moments.theta_from_factors import concentration, theta_of
 from mixmem.progress import Progress
 from mixmem.refinement.gibbs import Posterior
@@ -125,25 +124,23 @@ def jackknife(
     seed: np.random.SeedSequence,
     progress: Progress,
 ) -> Uncertainty:
-    """Standard errors of a moment estimate, theta (rows, k) and alpha (k,): what leaving out groups of rows changes."""
-    n, k, schema, alpha0 = len(table.codes), len(alpha), table.schema, float(alpha.sum())
+    """Return standard errors of a moment estimate, theta (rows, k) and alpha (k,): what leaving out rows changes."""
+    n, k, schema, alpha0 = table.n_rows, len(alpha), table.schema, float(alpha.sum())
     start = soft_theta(table, theta, alpha)
     groups = min(GROUPS, n)
     thetas, alphas = np.empty((groups, *theta.shape)), np.empty((groups, k))
     with progress.stage("standard errors", groups) as step:
         for group in range(groups):
             part = table.take(np.arange(n) % groups != group)
-            first = first_moments(part.codes, schema, part.weights)
+            first = first_moments(part)
             if k == 1:
                 soft, alphas[group] = first.means[:, None], alpha0
             else:
                 order = np.random.default_rng([*seed.generate_state(4), 1])
-                swept = sweep(
-                    part.codes, schema, first, start, alpha0, n_sweeps=MOST_SWEEPS, tol=tol, rng=order,
-                    progress=Progress(), weights=part.weights,
-                )  # fmt: skip
+                tensor = FullTensor(part, first, start, alpha0)
+                swept = sweep(tensor, n_sweeps=MOST_SWEEPS, tol=tol, rng=order, progress=Progress())
                 soft, alphas[group] = swept.theta, concentration(swept.weights, alpha0).alpha
-            thetas[group] = theta_of(schema, soft, first)
+            thetas[group] = theta_of(soft, first)
             step(1)
     scale = np.sqrt(groups - 1)
     levels = probabilities(schema)
@@ -151,24 +148,19 @@ def jackknife(
 
 
 def soft_theta(table: Encoded, theta: Array, alpha: Array) -> Array:
-    """The moments' theta (soft levels, k) that goes with theta (rows, k): of numbers, the mean over the table's values,
-    each weighted by how likely it makes the component."""
-    schema, features = table.schema, table.schema.features
-    if features.plain:
+    """Return the moments' theta (soft levels, k) that goes with theta (rows, k): of numbers, the mean over the table's
+    values, each weighted by how likely it makes the component."""
+    coding, offsets = table.coding, table.coding.soft.offsets
+    if coding.soft.plain:
         return theta
-    first = first_moments(table.codes, schema, table.weights)
-    evidence = Evidence(table.codes[:0], schema)
-    likely = evidence.table(theta)
-    soft = np.empty((int(features.offsets[-1]), theta.shape[1]))
-    for j, variable in enumerate(schema.variables):
-        part = features.part(np.array([j]))
-        if not variable.is_number:
-            soft[part.rows] = theta[schema.offsets[j] : schema.offsets[j + 1]]
-            continue
-        own = likely[evidence.offsets[j] :][: len(variable.values)]
-        counts = first.counts[part.cells][: len(variable.values), None]
-        weight = counts * own / (own @ (alpha / alpha.sum()))[:, None]
-        soft[part.rows] = (part.shares[: len(weight)].T @ weight) / weight.sum(axis=0)  # type: ignore[index]
+    first, cells = first_moments(table), LikelihoodTable(table.take(slice(0, 0)))
+    likely = cells.likelihoods(theta)
+    soft = np.empty((int(offsets[-1]), theta.shape[1]))
+    for j, column in enumerate(coding.columns):
+        own = likely[cells.offsets[j] :][: cells.codes_of[j]]
+        soft[offsets[j] : offsets[j + 1]] = column.own_kind.soft_theta(
+            column, theta[coding.schema.rows(j)], own, first.of(j), alpha
+        )
     return soft
 
 
@@ -197,11 +189,8 @@ def symmetric_interval(estimate: Array, error: Array, degrees: float, level: flo
 
 
 def _inside(schema: Schema, low: Array, high: Array) -> tuple[Array, Array]:
-    """Interval ends (rows, k) where they may be: probabilities from 0 to 1, variances and rates from 0."""
-    statistic = np.array([statistic for _, _, statistic in schema.labels])
-    count = np.repeat([variable.kind == "count" for variable in schema.variables], schema.sizes)
-    least = np.where((statistic == "mean") & ~count, -np.inf, 0.0)[:, None]
-    most = np.where(statistic == "probability", 1.0, np.inf)[:, None]
+    """Return interval ends (rows, k) where they may be: probabilities from 0 to 1, variances and rates from 0."""
+    least, most = schema.bounds
     return np.clip(low, least, most), np.clip(high, least, most)
 
 
@@ -224,28 +213,26 @@ def beta_interval(mean: Array, variance: Array, level: float) -> tuple[Array, Ar
 
 
 def membership_intervals(
-    codes: NDArray[np.unsignedinteger], schema: Schema, theta: Array, alpha: Array, level: float, *, progress: Progress
+    table: Encoded, theta: Array, alpha: Array, level: float, *, progress: Progress
 ) -> tuple[Array, Array, Array]:
-    """Posterior mean and standard deviation (n, k) of rows' memberships and their interval's ends (2, n, k).
+    """Return posterior mean and standard deviation (n, k) of rows' memberships and their interval's ends (2, n, k).
 
     theta (rows, k) and alpha (k,) are taken as known.
     """
-    n, k = codes.shape[0], theta.shape[1]
+    n, k = table.n_rows, theta.shape[1]
     mean, error, bounds = np.empty((n, k)), np.empty((n, k)), np.empty((n, 2, k))
-    evidence = Evidence(codes, schema)
-    likely, marks = evidence.table(theta), evidence.marks(theta)
+    cells = LikelihoodTable(table)
+    likely, marks = cells.likelihoods(theta), cells.marks(theta)
     tails = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
 
-    def sample(block: int) -> None:
-        rows = slice(block * ROW_BLOCK, min(n, (block + 1) * ROW_BLOCK))
+    def sample(rows: slice) -> None:
         membership_posterior(
-            evidence.codes[rows], evidence.starts, evidence.absent, likely, marks, alpha, WARM_SWEEPS,
+            cells.codes[rows], cells.starts, cells.absent, likely, marks, alpha, WARM_SWEEPS,
             KEPT_SWEEPS, tails, mean[rows], error[rows], bounds[rows],
         )  # fmt: skip
-        step(rows.stop - rows.start)
 
     with progress.stage("membership intervals", n) as step:
-        in_threads(sample, -(-n // ROW_BLOCK))
+        map_rows(sample, n, step)
     return mean, error, np.moveaxis(bounds, 1, 0)
 
 

@@ -8,15 +8,17 @@ integrated out, comes from a particle filter over its cells. A part of a large t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from mixmem.data.encode import Encoded
 from mixmem.likelihood.marginal import LIKELIHOOD_ROWS, row_likelihood
+from mixmem.likelihood.table import LikelihoodTable
 from mixmem.moments.anchors import anchor_moments, make_plan, part_of, spread_rows
-from mixmem.moments.estimate import Settings, estimate
-from mixmem.moments.sums import first_moments
-from mixmem.moments.sweep import sweep
+from mixmem.moments.estimate import Settings, extended, from_anchors
+from mixmem.moments.sums import FirstMoments, first_moments
+from mixmem.moments.sweep import FullTensor, sweep
 from mixmem.moments.theta_from_factors import concentration, theta_of
 from mixmem.progress import Progress
 from mixmem.typing import Array
@@ -51,19 +53,34 @@ def choose_alpha0(
     *,
     seed: np.random.SeedSequence,
     progress: Progress,
+    first: FirstMoments | None = None,
 ) -> Alpha0:
-    """The alpha0 whose moment estimate gives the rows the highest likelihood, on a part of the table."""
+    """Return the alpha0 whose moment estimate gives the rows the highest likelihood, on a part of the table.
+
+    ``first`` are the table's first moments, if they are known already.
+    """
     rng = np.random.default_rng([*seed.generate_state(4), 2])
     settings = replace(settings, n_sweeps=SWEEPS)
-    sample = part_of(table, MOST_ROWS, MOST_VARIABLES, rng)
-    part, part_schema, weights = sample.codes, sample.schema, sample.weights
-    first = first_moments(part, part_schema, weights)
-    plan = make_plan(part, part_schema, settings.n_components, rng=rng, weights=weights)
-    block = anchor_moments(part, plan, weights)
-    scored = sample.take(spread_rows(np.arange(len(part)), LIKELIHOOD_ROWS))
+    part = part_of(table, MOST_ROWS, MOST_VARIABLES, rng)
+    if first is None or part is not table:
+        first = first_moments(part)
+    plan = make_plan(part, settings.n_components, rng=rng, first=first)
+    block = anchor_moments(part, plan)
+    assert block is not None
+    scored = part.take(spread_rows(np.arange(part.n_rows), LIKELIHOOD_ROWS))
+    cells = LikelihoodTable(scored)
     tried: dict[float, float] = {}
     thetas: dict[float, Array] = {}
     order = np.random.default_rng([*seed.generate_state(4), 3])
+    quick = partial(sweep, n_sweeps=SWEEPS, tol=0.0, progress=Progress())
+
+    def begun(alpha0: float) -> FullTensor:
+        """Return the estimate at the first point, from the anchors."""
+        factored = from_anchors(part, plan, first, block, alpha0, settings, seed=seed, progress=Progress())
+        tensor = extended(part, first, factored.theta, alpha0, Progress())
+        quick(tensor, early=False, rng=np.random.default_rng([*seed.generate_state(4), 1]))
+        tensor.place()
+        return tensor
 
     def look(points: Array) -> None:
         for point in points.tolist():
@@ -71,20 +88,15 @@ def choose_alpha0(
             if point in tried:
                 continue
             alpha0 = float(np.exp(point))
-            if not thetas:
-                start = estimate(
-                    part, plan, first, block, alpha0, settings, seed=seed, progress=Progress(), weights=weights
-                ).theta
+            if thetas:
+                near = thetas[min(thetas, key=lambda known: abs(known - point))]
+                tensor = FullTensor(part, first, near, alpha0)
             else:
-                start = thetas[min(thetas, key=lambda known: abs(known - point))]
-            swept = sweep(
-                part, part_schema, first, start, alpha0, n_sweeps=SWEEPS, tol=0.0, rng=order, progress=Progress(),
-                weights=weights,
-            )  # fmt: skip
+                tensor = begun(alpha0)
+            swept = quick(tensor, rng=order)
             thetas[point] = swept.theta
             alpha = concentration(swept.weights, alpha0).alpha
-            theta = theta_of(part_schema, swept.theta, first)
-            likelihood = row_likelihood(scored.codes, part_schema, theta, alpha)
+            likelihood = row_likelihood(cells, theta_of(swept.theta, first), alpha)
             tried[point] = float(np.average(likelihood, weights=scored.weights))
 
     low, high = float(np.log(RANGE[0])), float(np.log(RANGE[1]))
@@ -93,7 +105,7 @@ def choose_alpha0(
         look(coarse[np.argsort(np.abs(coarse), kind="stable")])  # alpha0 = 1 first, then outwards
         center = float(np.clip(max(tried, key=tried.__getitem__), low + REACH, high - REACH))
         look(np.linspace(center - REACH, center + REACH, FINE))
-    best, error = _peak(tried, len(scored.codes))
+    best, error = _peak(tried, scored.n_rows)
     points = tuple((float(np.exp(point)), tried[point]) for point in sorted(tried))
     return Alpha0(float(np.exp(best)), error, points, bool(best <= low + 1e-6 or best >= high - 1e-6))
 

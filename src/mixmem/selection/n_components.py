@@ -10,34 +10,34 @@ decides; the other two say how far it is to be trusted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded, encode_as
-from mixmem.data.schema import Schema
 from mixmem.engine.local import threads, threads_for
 from mixmem.errors import InputError
 from mixmem.likelihood.marginal import row_likelihood
+from mixmem.likelihood.table import LikelihoodTable
 from mixmem.moments.anchors import anchor_moments, capacity, largest_k, make_plan, part_of, spread_rows
 from mixmem.moments.components import align_components
 from mixmem.moments.estimate import Settings, estimate
-from mixmem.moments.sums import first_moments, row_weights, second_moments
+from mixmem.moments.sums import FirstMoments, first_moments, second_moments
 from mixmem.moments.theta_from_factors import theta_of
 from mixmem.parameters import check_parameters
 from mixmem.progress import LineProgress, Progress, current
 from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import choose_alpha0
-from mixmem.typing import Array
+from mixmem.typing import Array, Positions
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-Codes = NDArray[np.unsignedinteger]
 
 LEAST_ROWS, MOST_ROWS, MOST_VARIABLES = 20, 5_000, 300
 """Rows below which halves tell nothing, and rows and variables that are enough; of a larger table a part is taken."""
@@ -147,24 +147,24 @@ def choose_k(
                 )
             rng = np.random.default_rng(for_part)
             part = part_of(table, MOST_ROWS, MOST_VARIABLES, rng)
-            codes, schema, weights = part.codes, part.schema, row_weights(part.codes, part.weights)
-            ks = _carried(wanted, schema)
+            ks = _carried(wanted, part.coding)
+            first = first_moments(part)
         with progress.stage("spectrum"):
-            spectrum = moment_spectrum(codes, schema, ks[-1], np.random.default_rng(for_spectrum), weights)
+            spectrum = moment_spectrum(part, ks[-1], np.random.default_rng(for_spectrum), first)
         if alpha0 == "auto":
             likely = _settings(int(np.clip(spectrum.n_components, max(2, ks[0]), ks[-1])))
-            alpha0 = choose_alpha0(part, likely, seed=seed, progress=progress).value
-        scored, likelihood, stability = _halves_of_rows(codes, schema, weights, ks, float(alpha0), for_splits, progress)
-    chosen, held_out, error = _recommend(likelihood, stability[:, 0], weights[scored])
+            alpha0 = choose_alpha0(part, likely, seed=seed, progress=progress, first=first).value
+        scored, likelihood, stability = _halves_of_rows(part, first, ks, float(alpha0), for_splits, progress)
+    chosen, held_out, error = _recommend(likelihood, stability[:, 0], part.each[scored])
     figures = _table(ks, chosen, held_out, error, stability, spectrum)
     return KChoice(
         k=ks[chosen],
-        reason=" ".join([*_reasons(figures, spectrum), *_notes(wanted, ks, codes, table)]),
+        reason=" ".join([*_reasons(figures, spectrum), *_notes(wanted, ks, part, table)]),
         table=figures,
         alpha0=float(alpha0),
         spectrum_k=spectrum.n_components,
-        n_rows=codes.shape[0],
-        n_variables=codes.shape[1],
+        n_rows=part.n_rows,
+        n_variables=part.n_variables,
         seed=seed.entropy,
         seconds=dict(progress.seconds),
     )
@@ -188,9 +188,9 @@ def check_candidates(k_range: Iterable[int], n_splits: int) -> list[int]:
     return ks
 
 
-def _carried(wanted: list[int], schema: Schema) -> list[int]:
+def _carried(wanted: list[int], coding: Coding) -> list[int]:
     """The numbers of components that the variables can carry: at least two have to remain."""
-    most = largest_k(schema)
+    most = largest_k(coding)
     ks = [k for k in wanted if k <= most]
     if len(ks) < 2:
         raise InputError(
@@ -203,41 +203,40 @@ def _carried(wanted: list[int], schema: Schema) -> list[int]:
 # --- The spectrum of the second moments
 
 
-def moment_spectrum(
-    codes: Codes, schema: Schema, most: int, rng: np.random.Generator, weights: Array | None = None
-) -> Spectrum:
-    """The ``most`` largest singular values of the covariance between halves of the variables, mean over halves.
+def moment_spectrum(table: Encoded, most: int, rng: np.random.Generator, first: FirstMoments | None = None) -> Spectrum:
+    """Return the ``most`` largest singular values of the covariance between halves of the variables, mean over halves.
 
     The noise of the r-th is what shuffled tables give once the r - 1 directions before it are taken out of both halves:
     strong components would otherwise raise the noise that weak ones are held against.
     """
-    halves = [_halves_of_variables(schema, rng) for _ in range(VARIABLE_SPLITS)]
-    most = min(most, *(capacity(schema, half) - 1 for pair in halves for half in pair))
+    coding, first = table.coding, first_moments(table) if first is None else first
+    halves = [_halves_of_variables(coding, rng) for _ in range(VARIABLE_SPLITS)]
+    most = min(most, *(capacity(coding, half) - 1 for pair in halves for half in pair))
     values, noise = [], []
     for left, right in halves:
-        u, s, vt = np.linalg.svd(_covariance(codes, schema, left, right, weights))
+        u, s, vt = np.linalg.svd(_covariance(table, left, right, first))
         values.append(s[:most])
         for _ in range(SHUFFLES):
-            shuffled = codes.copy()
-            shuffled[:, left] = codes[rng.permutation(len(codes))][:, left]
-            rotated = u.T @ _covariance(shuffled, schema, left, right, weights) @ vt.T
+            codes = table.codes.copy()
+            codes[:, left] = table.codes[rng.permutation(len(codes))][:, left]
+            shuffled = replace(table, codes=codes)
+            again = first if table.weights is None else None  # weights stay where they are
+            rotated = u.T @ _covariance(shuffled, left, right, again) @ vt.T
             noise.append([np.linalg.norm(rotated[r:, r:], 2) for r in range(most)])
     return Spectrum(np.mean(values, axis=0), np.mean(noise, axis=0) + NOISE_ERRORS * np.std(noise, axis=0, ddof=1))
 
 
-def _halves_of_variables(schema: Schema, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Two disjoint random sets of variables with no more than :data:`SPECTRUM_ROWS` theta rows each, or one each."""
-    order = rng.permutation(schema.n_variables)
+def _halves_of_variables(coding: Coding, rng: np.random.Generator) -> tuple[Positions, Positions]:
+    """Return two disjoint random sets of variables with no more than :data:`SPECTRUM_ROWS` rows each, or one each."""
+    order = rng.permutation(coding.n_variables)
     halves = order[::2], order[1::2]
-    kept = [max(1, int((np.cumsum(schema.features.sizes[half]) <= SPECTRUM_ROWS).sum())) for half in halves]
+    kept = [max(1, int((np.cumsum(coding.soft.sizes[half]) <= SPECTRUM_ROWS).sum())) for half in halves]
     return np.sort(halves[0][: kept[0]]), np.sort(halves[1][: kept[1]])
 
 
-def _covariance(
-    codes: Codes, schema: Schema, left: NDArray[np.int64], right: NDArray[np.int64], weights: Array | None = None
-) -> Array:
-    """Covariance of the levels of two groups of variables: (rows of left, rows of right)."""
-    joint = second_moments(codes, schema, left, right, weights) / row_weights(codes, weights).sum()
+def _covariance(table: Encoded, left: Positions, right: Positions, first: FirstMoments | None = None) -> Array:
+    """Return the covariance of the levels of two groups of variables: (rows of left, rows of right)."""
+    joint = second_moments(table, left, right, first=first) / table.total
     # every variable's levels sum to one, so a sum over one side over its number of variables is the other's means
     return joint - np.outer(joint.sum(axis=1) / len(right), joint.sum(axis=0) / len(left))
 
@@ -250,53 +249,63 @@ def _settings(k: int) -> Settings:
 
 
 def _halves_of_rows(
-    codes: Codes,
-    schema: Schema,
-    weights: Array,
+    table: Encoded,
+    first: FirstMoments,
     ks: Sequence[int],
     alpha0: float,
     seeds: Sequence[np.random.SeedSequence],
     progress: Progress,
-) -> tuple[NDArray[np.int64], Array, Array]:
-    """Rows scored, their held-out log-likelihood (ks, rows scored), and stability, mean and worst (ks, 2).
+) -> tuple[Positions, Array, Array]:
+    """Return rows scored, their held-out log-likelihood (ks, rows scored), and stability, mean and worst (ks, 2).
 
-    One split a seed; rows may have weights (n,).
+    There is one split per seed.
     """
-    n = len(codes)
-    first = first_moments(codes, schema, weights)
+    n = table.n_rows
     means = first.means[:, None]
-    scored = spread_rows(np.arange(n), max(LEAST_SCORED, SCORED_CELLS // schema.n_variables))
+    scored = spread_rows(np.arange(n), max(LEAST_SCORED, SCORED_CELLS // table.n_variables))
     likelihood, stability = np.zeros((len(ks), n)), np.zeros((len(ks), 2))
     with progress.stage("halves of the rows", len(seeds) * len(ks)) as step:
         for seed in seeds:
             half = np.random.default_rng(seed).permutation(n) < n // 2
+            parts = [_half(table, fitted, scored[~fitted[scored]]) for fitted in (half, ~half)]
             for i, k in enumerate(ks):
                 thetas = []
-                for fitted in (half, ~half):
-                    theta, alpha = _fit(codes[fitted], schema, weights[fitted], k, alpha0, seed)
-                    held_out = scored[~fitted[scored]]
+                for part in parts:
+                    theta, alpha = _fit(part.fitted, part.first, k, alpha0, seed)
                     # as if a row of the table's means were seen in every component: a level that none of the rows
                     # fitted shows in a component is not impossible there
-                    smooth = theta + (means - theta) * k / (weights[fitted].sum() + k)
-                    likely = theta_of(schema, smooth, first)
-                    likelihood[i, held_out] += row_likelihood(codes[held_out], schema, likely, alpha, PARTICLES)
+                    smooth = theta + (means - theta) * k / (part.fitted.total + k)
+                    likely = theta_of(smooth, first)
+                    likelihood[i, part.held_out] += row_likelihood(part.cells, likely, alpha, PARTICLES)
                     thetas.append(theta - means)
                 stability[i] += _agreement(*thetas)
                 step(1)
     return scored, likelihood[:, scored] / len(seeds), stability / len(seeds)
 
 
+@dataclass(frozen=True)
+class _Half:
+    """Rows that are fitted, with their first moments, and rows that are held out, as they are scored."""
+
+    fitted: Encoded
+    first: FirstMoments
+    held_out: Positions
+    cells: LikelihoodTable
+
+
+def _half(table: Encoded, fitted: NDArray[np.bool_], held_out: Positions) -> _Half:
+    part = table.take(fitted)
+    return _Half(part, first_moments(part), held_out, LikelihoodTable(table.take(held_out)))
+
+
 def _fit(
-    codes: Codes, schema: Schema, weights: Array, k: int, alpha0: float, seed: np.random.SeedSequence
+    table: Encoded, first: FirstMoments, k: int, alpha0: float, seed: np.random.SeedSequence
 ) -> tuple[Array, Array]:
-    """The moments' theta (soft levels, k) and alpha, all variables from the anchors."""
-    with threads_for(codes.size * k):
-        plan = make_plan(codes, schema, k, rng=np.random.default_rng(seed), weights=weights)
-        block = anchor_moments(codes, plan, weights)
-        first = first_moments(codes, schema, weights)
-        found = estimate(
-            codes, plan, first, block, alpha0, _settings(k), seed=seed, progress=Progress(), weights=weights
-        )
+    """Return the moments' theta (soft levels, k) and alpha, all variables from the anchors."""
+    with threads_for(table.codes.size * k):
+        plan = make_plan(table, k, rng=np.random.default_rng(seed), first=first)
+        block = anchor_moments(table, plan)
+        found = estimate(table, plan, first, block, alpha0, _settings(k), seed=seed, progress=Progress())
     return found.theta, found.concentration.alpha
 
 
@@ -407,13 +416,13 @@ def _spectrum_says(spectrum: Spectrum, k: int) -> str:
     return f"The spectrum shows {shown} ({above}): look at that number too."
 
 
-def _notes(wanted: Sequence[int], ks: Sequence[int], codes: Codes, table: Encoded) -> list[str]:
-    """What was left out of the range or the table."""
+def _notes(wanted: Sequence[int], ks: Sequence[int], part: Encoded, table: Encoded) -> list[str]:
+    """Say what was left out of the range or the table."""
     said = []
     if len(ks) < len(wanted):
         left = ", ".join(map(str, wanted[len(ks) :]))
         said.append(f"Not tried: k = {left}, more than the variables can carry.")
-    if codes.shape != table.codes.shape:
+    if part.codes.shape != table.codes.shape:
         n, p = table.codes.shape
-        said.append(f"Looked at {codes.shape[0]:,} of {n:,} rows and {codes.shape[1]:,} of {p:,} variables.")
+        said.append(f"Looked at {part.n_rows:,} of {n:,} rows and {part.n_variables:,} of {p:,} variables.")
     return said

@@ -13,7 +13,7 @@ from mixmem.errors import InputError
 from mixmem.storage.atomic import write_atomically
 
 FORMAT = "mixmem-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 METADATA_KEY = "mixmem"
 
 

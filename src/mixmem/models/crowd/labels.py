@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from mixmem.data.read import read_table
-from mixmem.data.schema import listing, suggestion
 from mixmem.data.table import Coded, Table, usable
 from mixmem.errors import InputError
 from mixmem.kernels.crowd import by_task
+from mixmem.words import listing, suggestion
 
 COLUMNS = ("task", "worker", "label")
 """Names of the columns, crowd-kit's own."""

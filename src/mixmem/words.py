@@ -1,8 +1,10 @@
-"""Numbers and names as a person reads them."""
+"""Numbers, names and lists as a person reads them."""
 
 from __future__ import annotations
 
+import difflib
 import math
+from collections.abc import Iterable
 
 LONGEST = 60
 """Characters of a name that are shown."""
@@ -30,3 +32,24 @@ def measured(value: float, scale: float) -> str:
 def short(text: str, longest: int = LONGEST) -> str:
     """A name, cut where it is longer than anyone reads."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks; blanks alone are shown in quotes."""
+    return " ".join(text.split()) if text.strip() else repr(text)
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """ "; did you mean ...?" for a name that is close to a known one, else the first few known names."""
+    known = list(known)
+    close = difflib.get_close_matches(str(name), known, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; expected one of {listing(known)}"
+
+
+def listing(items: Iterable[str], limit: int = 8) -> str:
+    """The first few items, quoted, and how many there are in all if some are left out."""
+    items = list(items)
+    shown = ", ".join(repr(item) for item in items[:limit])
+    return shown if len(items) <= limit else f"{shown}, ... ({len(items)} in all)"

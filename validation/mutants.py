@@ -1,6 +1,6 @@
 """Put one mistake at a time into a copy of the package, and see whether the module's tests notice.
 
-``python -m validation.mutants`` runs all mutants, ``python -m validation.mutants NAME ...`` some; ``--list`` names them.
+``python -m validation.mutants`` runs all mutants, with names after it those; ``--list`` tells the names.
 A mutant is *killed* if a test fails. It is no success if the tests hang or cannot be collected: both are said, and end
 with 1 as a survivor does. Compiled kernels are not mutated; the copy keeps times of change, and with them their cache.
 """

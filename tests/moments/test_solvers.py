@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from mixmem import InputError, align_components, factorize, solve_nqp, third_mom
 from mixmem.moments.solvers import SOLVERS, random_start
 from mixmem.moments.solvers.joint_diagonalization import diagonalize_jointly
 from mixmem.moments.solvers.nqp import pqp_gamma, pqp_phi
+from mixmem.moments.solvers.symmetric import compress
 
 
 def random_program(seed, k, negative=True):
@@ -207,6 +210,39 @@ def test_exact_asymmetric_tensors_are_jointly_diagonalized(solver, seed):
     tensor = np.einsum("ah,bh,ch->abc", *factors)
     found = factorize(tensor, 5, solver=solver, random_state=seed)
     assert np.abs(found.tensor - tensor).max() < 1e-5 * np.abs(tensor).max()
+
+
+def noisy_block(seed):
+    """A block of three views with its pair moments, all off by a tenth: nothing of it is symmetric by itself."""
+    rng = np.random.default_rng(seed)
+    views = [rng.random((d, 3)) for d in (5, 6, 7)]
+    tensor = np.einsum("ah,bh,ch->abc", *views)
+    pairs = tuple(views[s] @ views[t].T for s, t in ((0, 1), (0, 2), (1, 2)))
+    tensor, *pairs = (moment + 0.1 * rng.standard_normal(moment.shape) for moment in (tensor, *pairs))
+    return tensor, pairs
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noisy_moments_are_made_symmetric(seed):
+    """Guards against a compression that leaves the third or the second moment as it came: exact ones are symmetric
+    anyway, noisy ones are not, and the solvers after it take them to be."""
+    compressed = compress(*noisy_block(seed), 3)
+    assert np.allclose(compressed.second, compressed.second.T, rtol=0.0, atol=1e-10 * np.abs(compressed.second).max())
+    for order in permutations(range(3)):
+        turned = np.transpose(compressed.tensor, order)
+        assert np.allclose(turned, compressed.tensor, rtol=0.0, atol=1e-10 * np.abs(turned).max())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_first_two_views_of_a_noisy_block_may_change_places(seed):
+    """Guards against a symmetric tensor made of one triangle, which would depend on which view comes first."""
+    tensor, (ab, ac, bc) = noisy_block(seed)
+    found = [compress(tensor, (ab, ac, bc), 3), compress(tensor.transpose(1, 0, 2), (ab.T, bc, ac), 3)]
+    # back in the coordinates of the third view: an eigenvector's sign is of no account there
+    thirds = [np.einsum("ijl,ai,bj,cl->abc", one.tensor, *[one.basis] * 3) for one in found]
+    seconds = [one.basis @ one.second @ one.basis.T for one in found]
+    for one, other in (thirds, seconds):
+        assert np.allclose(one, other, rtol=0.0, atol=1e-9 * np.abs(one).max())
 
 
 def test_power_method_on_exact_moments_of_distinct_variables():

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.integrate import cumulative_trapezoid
 from scipy.special import gammaln
 
-from mixmem import GDLM, rmse, simulate_gdlm
+from mixmem import GDLM, Schema, Variable, rmse, simulate_gdlm
 from mixmem.engine.local import threads
 from mixmem.kernels.gibbs import assign_cells, membership_posterior, rows_above
 from mixmem.kernels.streams import gamma, stream
 from mixmem.likelihood.contamination import clean_theta, noisy_theta
 from mixmem.likelihood.table import Evidence
 from mixmem.progress import Progress
-from mixmem.refinement.gibbs import Chain, Unknowns, draw_slice, sample_posterior
+from mixmem.refinement import gibbs
+from mixmem.refinement.gibbs import LOG_ETA, Batch, Chain, Unknowns, draw_slice, sample_posterior
 
 TABLE = simulate_gdlm(700, 12, 3, noise=0.1, random_state=1)
 
@@ -99,6 +102,117 @@ def test_prior_is_the_posterior_of_a_table_that_says_nothing():
     assert abs(chain.batches[0].alpha[:, 0].mean() - 0.5) < 0.05
     assert abs(chain.batches[0].delta.mean() - 0.5) < 0.1
     assert np.allclose(chain.batches[0].alpha.sum(axis=1), 1.0)
+
+
+def test_moments_of_theta_given_the_cells_are_those_of_its_dirichlet():
+    """Guards the conditional mean and variance against any other scale: a level's marginal is a Beta of scipy's."""
+    chain = Chain(
+        Evidence(TABLE.codes, TABLE.schema), TABLE.theta, TABLE.alpha, Unknowns(False, False), np.random.SeedSequence(1)
+    )  # fmt: skip
+    for _ in range(3):
+        eta = chain.eta
+        mean, variance = chain.sweep()
+        shapes = chain.counts.reshape(12, 4, 3) + eta
+        exact = stats.beta(shapes, shapes.sum(axis=1, keepdims=True) - shapes)
+        assert np.allclose(mean, exact.mean().reshape(48, 3), rtol=1e-9)
+        assert np.allclose(variance, exact.var().reshape(48, 3), rtol=1e-9)
+
+
+@pytest.mark.parametrize("theta", [[0.5, 0.5, 0.3, 0.3, 0.4], [0.999, 0.001, 0.98, 0.015, 0.005]])
+def test_eta_is_drawn_given_theta_and_its_own_prior(theta):
+    """Guards the prior log eta ~ Normal(log 0.5, 1). Two variables say little of eta: without the prior it would sit
+    at a bound. Draws against their distribution function, integrated over a grid."""
+    schema = Schema((Variable("a", ("0", "1")), Variable("b", ("0", "1", "2"))))
+    theta = np.array(theta)
+    chain = Chain(
+        Evidence(np.zeros((2, 2), np.uint8), schema), theta[:, None], np.ones(1), Unknowns(False, False),
+        np.random.SeedSequence(0),
+    )  # fmt: skip
+    chain.theta = theta[:, None]
+    draws = np.empty(2000)
+    for t in range(len(draws)):
+        chain._draw_eta()
+        draws[t] = np.log(chain.eta)
+    grid = np.linspace(*LOG_ETA, 401)
+    log = stats.norm(np.log(0.5), 1.0).logpdf(grid)
+    for part in (theta[:2], theta[2:]):
+        log += [stats.dirichlet(np.full(len(part), np.exp(at))).logpdf(part) for at in grid]
+    reached = cumulative_trapezoid(np.exp(log - log.max()), grid, initial=0.0)
+    # every other draw: neighbours of a slice sampler are alike, and the test takes them to be independent
+    assert stats.kstest(draws[::2], lambda at: np.interp(at, grid, reached / reached[-1])).pvalue > 1e-3
+
+
+def chains_of(means, inner=1.0, spread=0.0):
+    """What is asked of chains whose batches had these means (chains, batches, rows, k) of theta."""
+    evidence = SimpleNamespace(units=np.ones((means.shape[2], 1)))
+    empty = np.empty(0)
+    return [
+        SimpleNamespace(
+            evidence=evidence,
+            batches=[Batch(m, np.full_like(m, spread), np.full_like(m, inner), empty, empty, empty) for m in chain],
+        )
+        for chain in means
+    ]
+
+
+def apart(n_rows=100):
+    """Two chains of eight batches, one at 1 and one at -1 in every row of theta."""
+    return np.broadcast_to(np.array([1.0, -1.0])[:, None, None, None], (2, 8, n_rows, 1))
+
+
+def drifting(n_rows=100):
+    """Two chains that both went from 1 to -1 halfway."""
+    return np.broadcast_to(np.repeat([1.0, -1.0], 4)[None, :, None, None], (2, 8, n_rows, 1))
+
+
+@pytest.mark.parametrize("means", [apart(), drifting()], ids=["apart", "drifting"])
+def test_chains_that_differ_do_not_agree(means):
+    """Guards against an agreement that is taken for granted, and against R-hat of whole chains, which sees no drift.
+
+    Halves at 1, 1, -1, -1 have the variance 4 / 3, each has 1 inside: R-hat is sqrt(1 + 4 / 3) = 1.53.
+    """
+    assert gibbs._rhat(chains_of(means)) == pytest.approx(np.sqrt(7 / 3))
+    assert not gibbs._agree(chains_of(means))
+
+
+def test_chains_that_differ_in_fewer_than_one_entry_of_twenty_agree():
+    alike = np.random.default_rng(0).normal(0.0, 0.1, (2, 8, 100, 1))  # a tenth of the posterior's deviation
+    for n_apart, agree in ((0, True), (4, True), (10, False)):
+        means = alike.copy()
+        means[:, :, :n_apart] += apart(n_apart)
+        assert gibbs._agree(chains_of(means)) is agree
+
+
+def test_sampling_goes_on_until_the_chains_agree(monkeypatch):
+    """Guards against an end at small noise alone; the batches are of one sweep here."""
+    table = simulate_gdlm(40, 3, 2, random_state=0)
+    monkeypatch.setattr(gibbs, "BATCH", 1)
+    monkeypatch.setattr(gibbs, "_noise_share", lambda chains: 0.0)
+    for agree, n_sweeps in ((True, gibbs.LEAST_BATCHES), (False, gibbs.LEAST_BATCHES + 3)):
+        monkeypatch.setattr(gibbs, "_agree", lambda chains, agree=agree: agree)
+        found = sample_posterior(
+            table.codes, table.schema, table.theta, table.alpha, Unknowns(False, False),
+            seed=np.random.SeedSequence(0), progress=Progress(), most_batches=gibbs.LEAST_BATCHES + 3,
+        )  # fmt: skip
+        assert (found.converged, found.n_sweeps) == (agree, n_sweeps)
+
+
+def test_noise_of_the_mean_counts_how_chains_differ():
+    """Guards the part between chains: 1 for chains at 1 and -1, where the sixteen batches alone say 1 / 15."""
+    assert gibbs._noise(apart(1)) == pytest.approx((1 + 1 / 15) / 2)
+    assert gibbs._noise(drifting(1)) == pytest.approx(1 / 15)  # no less than the batches say
+
+
+def test_noise_of_the_mean_of_independent_batches_is_a_sixteenth_of_their_variance():
+    """Almost: the larger of two estimates is taken. With exact ones from batches the ratio would be 1 + E max(0, z^2 -
+    1) / 2 = 1.24 for a normal z; over 4,000 entries its mean has a standard error of 0.01."""
+    found = gibbs._noise(np.random.default_rng(0).standard_normal((2, 8, 4000, 1)))
+    assert abs(16 * found.mean() - 1.24) < 0.05
+
+
+def test_variance_of_theta_has_all_its_parts():
+    """Inside sweeps 1, between the sweeps of a batch 0.5, between batches at 1 and -1 another 1."""
+    assert gibbs._variance(chains_of(apart(1), 1.0, 0.5), apart(1)) == pytest.approx(2.5)
 
 
 def test_noise_is_found_and_taken_off():

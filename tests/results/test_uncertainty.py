@@ -6,11 +6,13 @@ import copy
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from mixmem import GDLM, InputError, Schema, Variable, align_components, load, simulate_gdlm
 from mixmem.data.encode import Encoded
+from mixmem.progress import Progress
 from mixmem.refinement.choose import choose_method
-from mixmem.results.uncertainty import beta_interval
+from mixmem.results.uncertainty import GROUPS, beta_interval, jackknife, symmetric_interval
 
 TABLE = simulate_gdlm(1000, 15, 3, random_state=5)
 
@@ -33,6 +35,28 @@ def test_errors_of_one_component_are_those_of_shares():
     theta = table[table.parameter == "theta"]
     expected = np.sqrt(theta.estimate * (1 - theta.estimate) / 1000)
     assert abs(np.median(theta.standard_error / expected) - 1.0) < 0.15
+
+
+def test_the_jackknife_of_a_mean_is_the_error_of_a_mean_of_groups():
+    """Guards the factor sqrt(groups - 1). Theta of one component is the mean of cells; for a mean over groups of one
+    size the jackknife's error is that of the mean of the groups' means, exactly."""
+    shares = np.eye(4)[TABLE.codes].mean(axis=0).reshape(-1, 1)
+    groups = np.array([np.eye(4)[TABLE.codes[g::GROUPS]].mean(axis=0).ravel() for g in range(GROUPS)])
+    found = jackknife(
+        TABLE.encoded, shares, np.ones(1), tol=1e-6, seed=np.random.SeedSequence(0), progress=Progress()
+    )  # fmt: skip
+    usual = shares[:, 0] > 0.05  # small entries have no error below their median
+    assert usual.sum() > 40
+    assert np.allclose(found.theta[usual, 0], (groups.std(axis=0, ddof=1) / np.sqrt(GROUPS))[usual], rtol=1e-9)
+    assert found.degrees == GROUPS - 1
+
+
+def test_few_degrees_of_freedom_take_students_quantile():
+    """Guards against the normal quantile, 1.96 at any number of degrees. Quantiles from printed tables of t."""
+    for degrees, quantile in ((1, 12.706), (4, 2.776), (19, 2.093), (np.inf, 1.960)):
+        low, high = symmetric_interval(np.array([3.0]), np.array([0.5]), degrees, 0.95)
+        assert low[0] == pytest.approx(3.0 - 0.5 * quantile, abs=5e-4)
+        assert high[0] == pytest.approx(3.0 + 0.5 * quantile, abs=5e-4)
 
 
 @pytest.mark.parametrize("refine", [None, "gibbs"])
@@ -85,7 +109,15 @@ def test_nonsense_is_refused():
         model(refine="em").intervals()
 
 
-def test_beta_quantiles_have_the_moments_asked_for():
+@pytest.mark.parametrize(("a", "b"), [(2.0, 5.0), (0.3, 0.4), (40.0, 2.0)])
+def test_beta_quantiles_are_those_of_the_beta_of_this_mean_and_variance(a, b):
+    """Guards against shapes made of the variance in place of the size a + b."""
+    low, high = beta_interval(np.array([stats.beta(a, b).mean()]), np.array([stats.beta(a, b).var()]), 0.9)
+    assert low[0] == pytest.approx(stats.beta(a, b).ppf(0.05), rel=1e-6)
+    assert high[0] == pytest.approx(stats.beta(a, b).ppf(0.95), rel=1e-6)
+
+
+def test_beta_quantiles_without_variance_are_the_mean():
     low, high = beta_interval(np.array([0.2, 0.0, 1.0, 0.3]), np.array([0.01, 0.0, 0.0, 0.0]), 0.95)
     assert low[0] < 0.2 < high[0]
     assert np.allclose(low[1:], [0.0, 1.0, 0.3], atol=1e-3)

@@ -1,0 +1,1 @@
+"""Checks of the checks: what a test suite that passes cannot say of itself."""

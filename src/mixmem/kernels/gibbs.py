@@ -60,7 +60,7 @@ def assign_cells(codes, starts, absent, table, alpha, seed, step, assigned, row_
 def rows_above(row_counts, above):
     """How many rows have more than m cells in component h: above (k, p).
 
-    row_counts (n, k), whole numbers. NumPy: ``(row_counts[:, :, None] > np.arange(p)).sum(0)``.
+    row_counts (n, k), whole numbers.
     """
     n, k = row_counts.shape
     above[:, :] = 0

@@ -66,3 +66,16 @@ def test_equal_rows_get_equal_posteriors():
     assert (mean == mean[0]).all()
     assert (error == error[0]).all()
     assert (bounds == bounds[0]).all()
+
+
+def test_posteriors_of_rows_with_nothing_observed_and_a_small_alpha():
+    """Gamma draws of shape 0.001 are often below the smallest number, in every component at once."""
+    cells = random_cells(9, (2, 3), missing=1.0)
+    *_, mean, error, bounds = agree(
+        gibbs.membership_posterior, reference.membership_posterior, cells.codes, cells.starts, cells.absent,
+        cells.likelihoods(2), np.arange(cells.n_rows, dtype=np.uint64), np.full(2, 1e-3), 1, 400,
+        np.array([0.05, 0.95]), empty(9, 2), empty(9, 2), empty(9, 2, 2),
+    )  # fmt: skip
+    assert np.allclose(mean, 0.5, atol=0.1)
+    assert np.allclose(error, 0.5, atol=0.05)
+    assert np.isfinite(bounds).all()

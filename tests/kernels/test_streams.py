@@ -44,17 +44,18 @@ def test_starts_of_streams_are_equal_to_the_bit(seed, step, row):
 def test_gamma_draws(shape):
     state, expected = np.uint64(5), 5
     for _ in range(100):
-        state, value = streams.gamma(np.uint64(state), shape)
-        expected, expected_value = reference.gamma(expected, shape)
+        state, value = streams.log_gamma_draw(np.uint64(state), shape)
+        expected, expected_value = reference.log_gamma_draw(expected, shape)
         assert int(state) == expected
-        assert value == pytest.approx(expected_value, rel=1e-12, abs=1e-300)
+        assert value == pytest.approx(expected_value, rel=1e-11, abs=1e-12)
 
 
 @pytest.mark.parametrize("shape", [0.3, 4.0])
 def test_gamma_draws_have_their_mean_and_variance(shape):
     state, draws = np.uint64(9), np.empty(4000)
     for t in range(len(draws)):
-        state, draws[t] = streams.gamma(np.uint64(state), shape)
+        state, draws[t] = streams.log_gamma_draw(np.uint64(state), shape)
+    draws = np.exp(draws)
     assert draws.mean() == pytest.approx(shape, rel=0.1)
     assert draws.var() == pytest.approx(shape, rel=0.2)
 
@@ -62,7 +63,7 @@ def test_gamma_draws_have_their_mean_and_variance(shape):
 def test_no_draw_warns():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        streams.gamma(np.uint64(streams.stream(np.uint64(2**64 - 1), 10**9, 10**9)), 0.5)
+        streams.log_gamma_draw(np.uint64(streams.stream(np.uint64(2**64 - 1), 10**9, 10**9)), 0.5)
 
 
 SCRIPT = """

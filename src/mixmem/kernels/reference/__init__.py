@@ -32,7 +32,7 @@ from mixmem.kernels.reference.particles import marginal_likelihood
 from mixmem.kernels.reference.passes import add_features, pair_sums, scatter_sums
 from mixmem.kernels.reference.simplex import memberships
 from mixmem.kernels.reference.special import log_gamma
-from mixmem.kernels.reference.streams import gamma, mixed, stream, unit
+from mixmem.kernels.reference.streams import log_gamma_draw, mixed, stream, unit
 
 __all__ = [
     "add_features",
@@ -49,11 +49,11 @@ __all__ = [
     "exact_rows",
     "expected_labels",
     "factorize_one",
-    "gamma",
     "gram_sums",
     "label_pass",
     "locus_sums",
     "log_gamma",
+    "log_gamma_draw",
     "marginal_likelihood",
     "membership_posterior",
     "memberships",

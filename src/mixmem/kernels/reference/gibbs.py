@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixmem.kernels.reference.streams import gamma, mixed, stream, unit
+from mixmem.kernels.reference.streams import log_gamma_draw, mixed, stream, unit
 
 
 def drawn(weights, target):
@@ -56,9 +56,10 @@ def membership_posterior(codes, starts, absent, table, marks, alpha, n_warm, n_k
                 assigned[j] = drawn(weights, weights.sum() * unit(bits))
                 held[assigned[j]] += 1.0
             if sweep >= n_warm:
-                sizes = np.empty(len(alpha))
+                logs = np.empty(len(alpha))
                 for h in range(len(alpha)):
-                    state, sizes[h] = gamma(state, held[h])
+                    state, logs[h] = log_gamma_draw(state, held[h])
+                sizes = np.exp(logs - logs.max())
                 draws.append(sizes / sizes.sum())
         mean[i], error[i] = np.mean(draws, axis=0), np.std(draws, axis=0)
         bounds[i] = np.quantile(draws, tails, axis=0)

@@ -27,17 +27,17 @@ def stream(seed, step, row):
     return mixed(int(seed) ^ start)[1]
 
 
-def gamma(state, shape):
-    """Return the next state and a draw from Gamma(shape, 1), by Marsaglia and Tsang's rejection.
+def log_gamma_draw(state, shape):
+    """Return the next state and the logarithm of a draw from Gamma(shape, 1), by Marsaglia and Tsang's rejection.
 
     A shape below one: a draw of Gamma(shape + 1) times u^(1 / shape). Otherwise d (1 + z / sqrt(9 d))^3, with
     d = shape - 1/3 and z normal (after Box and Muller), is accepted with the probability that makes it a gamma draw.
     """
     if shape < 1.0:
         state, bits = mixed(state)
-        boost = max(unit(bits), 1e-300) ** (1.0 / shape)
-        state, value = gamma(state, shape + 1.0)
-        return state, boost * value
+        boost = math.log(max(unit(bits), 1e-300)) / shape
+        state, value = log_gamma_draw(state, shape + 1.0)
+        return state, boost + value
     d = shape - 1.0 / 3.0
     while True:
         state, radius_bits = mixed(state)
@@ -46,4 +46,4 @@ def gamma(state, shape):
         z = math.sqrt(-2.0 * math.log(1.0 - unit(radius_bits))) * math.cos(2.0 * math.pi * unit(angle_bits))
         v = (1.0 + z / math.sqrt(9.0 * d)) ** 3
         if v > 0.0 and math.log(1.0 - unit(accept_bits)) < z * z / 2 + d * (1.0 - v + math.log(v)):
-            return state, d * v
+            return state, math.log(d * v)

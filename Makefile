@@ -1,5 +1,5 @@
 # Every target works from a fresh checkout: the stamp builds .venv the first time and after pyproject.toml changes.
-.PHONY: demo test lint bench clean
+.PHONY: demo test coverage lint bench clean
 .DEFAULT_GOAL := demo
 
 # Each candidate is run, not just looked up: a version manager's shim may exist without its Python.
@@ -20,6 +20,11 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	.venv/bin/python -m pytest -n 2
+
+# Kernels run as plain Python here, so that coverage sees inside them.
+coverage: $(STAMP)
+	NUMBA_DISABLE_JIT=1 .venv/bin/python -m pytest -n 2 -m "not slow" --cov=mixmem \
+	  --cov-report=term-missing:skip-covered --cov-fail-under=92
 
 lint: $(STAMP)
 	.venv/bin/ruff check .

@@ -1,4 +1,4 @@
-"""Slow forms written for reading: what the fast paths must equal."""
+"""Slow forms of whole stages, written for reading; those of kernels are in ``mixmem.kernels.reference``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ import numpy as np
 def onehot(codes, schema, variables):
     """(n, rows): the encoded cells b_ij of the given variables, side by side."""
     return np.hstack([np.eye(schema.sizes[j])[codes[:, j]] for j in variables])
-
-
-def raw_third(codes, schema, modes):
-    a, b, c = (onehot(codes, schema, mode) for mode in modes)
-    return np.einsum("ia,ib,ic->abc", a, b, c) / len(codes)
 
 
 def corrected_third(codes, schema, modes, alpha0):
@@ -51,12 +46,3 @@ def mttkrp_distinct(codes, schema, theta, group, alpha0):
         z += np.einsum("abc,bh,ch->ah", block, theta[rows(s)], theta[rows(t)])
         q += (theta[rows(s)].T @ theta[rows(s)]) * (theta[rows(t)].T @ theta[rows(t)])
     return q, z
-
-
-def pqp_step(q, z, x, epsilon):
-    """Theorem 4's update of every row, with its Phi."""
-    values = np.linalg.eigvalsh(q)
-    quadratic = np.einsum("rh,hg,rg->r", z, np.linalg.inv(q), z)
-    phi = np.sqrt(quadratic / values[0])[:, None] * np.diag(q) - np.abs(z)
-    phi = np.maximum(phi, 0) / 2 + epsilon
-    return x * (np.maximum(-z, 0) + phi) / (x @ q + np.maximum(z, 0) + phi)

@@ -2,26 +2,47 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_dict_unchanged,
+    check_estimators_pickle,
+    check_fit_idempotent,
+    check_methods_sample_order_invariance,
+    parametrize_with_checks,
+)
 
 from mixmem import GDLM, InputError, load, rmse, simulate_gdlm
 
 TABLE = simulate_gdlm(800, 20, 3, random_state=0)
 
 
-def fitted(**options):
+def fit(**options):
     return GDLM(3, alpha0=0.3, random_state=0, **options).fit(TABLE.frame)
 
 
-@parametrize_with_checks([GDLM(2, alpha0=1.0, random_state=0)])
+@cache
+def fitted():
+    """Return one default fit, for tests that leave it as it is."""
+    return fit()
+
+
+@parametrize_with_checks([GDLM(2, alpha0=1.0, refine=None, random_state=0)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    "check", [check_fit_idempotent, check_dict_unchanged, check_methods_sample_order_invariance, check_estimators_pickle]
+)
+def test_scikit_learn_checks_of_a_refined_model(check):
+    """What sampling could break: answers that come again, methods that change nothing, models that can be kept."""
+    check("GDLM", GDLM(2, alpha0=1.0, random_state=0))
 
 
 def test_theta_alpha_and_report_have_their_documented_shape():
@@ -67,9 +88,12 @@ def test_arrays_and_frames_give_the_same_model():
     assert (fitted().alpha_ == GDLM(3, alpha0=0.3, random_state=0).fit(TABLE.codes).alpha_).all()
 
 
-@pytest.mark.parametrize("options", [{}, {"n_partitions": 4, "sweeps": 0}, {"n_partitions": 4, "sweeps": 2}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"n_partitions": 4, "sweeps": 0, "refine": None}, {"n_partitions": 4, "sweeps": 2, "refine": None}],
+)
 def test_the_same_bits_at_any_number_of_threads(options):
-    table = simulate_gdlm(1300, 60, 3, random_state=1).codes
+    table = simulate_gdlm(1300, 40, 3, random_state=1).codes
     one, two = (GDLM(3, alpha0=0.3, random_state=0, n_jobs=jobs, **options).fit(table) for jobs in (1, 2))
     assert (one.theta_.iloc[:, 3:].to_numpy() == two.theta_.iloc[:, 3:].to_numpy()).all()
     assert (one.alpha_ == two.alpha_).all()
@@ -87,14 +111,14 @@ def test_the_same_bits_with_alpha0_estimated_and_another_seed_differs():
 
 def test_the_papers_way_matches_every_block():
     table = simulate_gdlm(3000, 80, 3, random_state=2)
-    model = GDLM(3, alpha0=0.3, n_partitions=10, sweeps=0, random_state=0).fit(table.codes)
+    model = GDLM(3, alpha0=0.3, n_partitions=10, sweeps=0, refine=None, random_state=0).fit(table.codes)
     report = model.report_
     assert report["blocks"]["count"] == 11
     assert report["blocks"]["converged"] == 11
     assert report["matching"]["blocks"] == 10
     assert report["matching"]["guaranteed"] == 10
     assert report["sweeps"] is None
-    assert rmse(table.theta, model.theta_.iloc[:, 3:]) < 0.03
+    assert rmse(table.theta, model.theta_.iloc[:, 3:]) < 0.02  # 0.0133 when written
 
 
 @pytest.mark.parametrize("solver", ["wnmf", "pqp", "hals", "tpm", "nojd0", "nojd1", "meld"])
@@ -102,9 +126,10 @@ def test_the_papers_way_matches_every_block():
 def test_solvers_and_matchings_in_the_papers_way(solver, matching):
     table = simulate_gdlm(3000, 40, 3, random_state=2)
     model = GDLM(
-        3, alpha0=0.3, n_partitions=3, sweeps=0, solver=solver, matching=matching, n_restarts=4, random_state=0
-    ).fit(table.codes)
-    assert rmse(table.theta, model.theta_.iloc[:, 3:]) < 0.1
+        3, alpha0=0.3, n_partitions=3, sweeps=0, solver=solver, matching=matching, n_restarts=4, refine=None,
+        random_state=0,
+    ).fit(table.codes)  # fmt: skip
+    assert rmse(table.theta, model.theta_.iloc[:, 3:]) < 0.02  # 0.0134 to 0.0140 when written
 
 
 def test_one_component_is_the_mean():
@@ -177,7 +202,7 @@ def test_unknown_levels_are_refused_by_name():
 def test_a_fit_that_does_not_settle_warns(monkeypatch):
     monkeypatch.setattr("mixmem.moments.estimate.MOST_SWEEPS", 1)
     with pytest.warns(ConvergenceWarning, match="did not converge: stopped after 1 sweeps"):
-        assert not fitted(refine=None).report_["converged"]
+        assert not fit(refine=None).report_["converged"]
 
 
 def test_equal_rows_get_equal_likelihoods():
@@ -188,11 +213,11 @@ def test_equal_rows_get_equal_likelihoods():
 
 
 def test_declared_kinds_stand_in_the_schema():
-    assert fitted(variables={"x3": "ordinal"}).schema_.variables[3].kind == "ordinal"
+    assert fit(variables={"x3": "ordinal"}).schema_.variables[3].kind == "ordinal"
 
 
 def test_verbose_speaks_on_standard_error_only(capfd):
-    fitted(verbose=True)
+    fit(verbose=True)
     out, err = capfd.readouterr()
     assert out == ""
     assert "mixmem: sweeps:" in err

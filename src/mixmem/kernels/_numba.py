@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
+import numpy as np
+from numba import config, njit
 
 ROW_BLOCK = 512
 """Rows summed together before anything is added across blocks; part of the result's last bits, so it is fixed."""
@@ -12,3 +13,8 @@ ROW_BLOCK = 512
 kernel: Any = njit(cache=True, nogil=True)
 vector_kernel: Any = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 """A sum in its innermost loop is taken in vector lanes: in an order fixed when it is compiled, not by the threads."""
+
+if config.DISABLE_JIT:  # type: ignore[attr-defined]
+    # With NUMBA_DISABLE_JIT=1 kernels are plain Python, and NumPy's numbers would warn where compiled ones wrap around
+    # or become infinite without a word.
+    kernel = vector_kernel = np.errstate(all="ignore")

@@ -20,9 +20,7 @@ _CYCLES = 100
 def locus_sums(genotypes, x, p, weights, first, last, gradients, hessians):
     """Add the rows' derivatives by the loci's frequencies p (m, k), times their weights (n,).
 
-    NumPy, where observed: with ``f = p @ x``, ``slope = w * (g / f - (2 - g) / (1 - f))`` and
-    ``curve = w * (g / f**2 + (2 - g) / (1 - f)**2)``, ``gradients += slope @ x.T`` (m, k), and the lower halves of
-    ``hessians += np.einsum("ji,hi,gi->jhg", curve, x, x)`` row by row: (m, k (k + 1) / 2).
+    gradients (m, k); hessians (m, k (k + 1) / 2), minus the second derivatives, lower halves row by row.
     """
     k, t = x.shape[0], last - first
     f, slope, curve, weight = np.empty(t), np.empty(t), np.empty(t), weights[first:last]
@@ -61,9 +59,8 @@ def locus_sums(genotypes, x, p, weights, first, last, gradients, hessians):
 def row_sums(genotypes, x, p, first, last, hessians, values):
     """Add the loci's part in the rows' second derivatives and log-likelihoods.
 
-    NumPy, where observed, with ``f = p @ x``: ``hessians += np.einsum("ji,jh,jg->hgi", g / f**2, p, p) +
-    np.einsum("ji,jh,jg->hgi", (2 - g) / (1 - f)**2, 1 - p, 1 - p)``, the lower half's rows: (k (k + 1) / 2, n);
-    ``values += (g * np.log(f) + (2 - g) * np.log(1 - f)).sum(axis=0)`` (n,).
+    p (m, k); hessians (k (k + 1) / 2, n), minus the second derivatives, the lower half's entries row by row;
+    values (n,).
     """
     m, k, t = p.shape[0], x.shape[0], last - first
     f, product, up, down = np.empty(t), np.ones(t), np.empty(t), np.empty(t)

@@ -14,8 +14,7 @@ _ROWS = 128  # rows whose cells are looked up together
 def count_cells(codes, offsets, weights, first, last, out):
     """Total weight of the rows in which each code of variables first to last occurs, added to out.
 
-    codes (n, p), offsets (p + 1,), weights (n,) or none, out (offsets[p],). NumPy, for all variables:
-    ``np.bincount((offsets[:-1] + codes).ravel(), np.repeat(weights, p))``.
+    codes (n, p), offsets (p + 1,), weights (n,) or none, out (offsets[p],).
     """
     n = codes.shape[0]
     for begin in range(first, last, _TILE):
@@ -46,9 +45,8 @@ def block_triples(codes, weights, members, cells, local, sizes, levels, shares, 
 
     codes (n, p), weights (n,) or none; members (blocks, 3, m) variables padded with -1; cells and local (blocks, 3, m)
     where a variable's cells and its rows of the block's mode start; sizes (blocks, 3) variables per mode; levels and
-    shares (cells, w) the levels of every cell; out (blocks, d_a, d_b, d_c). NumPy, a block with b (n, d) the shares of
-    every row: ``np.einsum("i,ia,ib,ic->abc", weights, b_a, b_b, b_c)``. A task is a block and a variable of its first
-    mode, whose rows of out no other task touches.
+    shares (cells, w) the levels of every cell; out (blocks, d_a, d_b, d_c). A task is a block and a variable of its
+    first mode, whose rows of out no other task touches.
     """
     n, most, width = codes.shape[0], members.shape[2], levels.shape[1]
     rows_b, rows_c = np.empty((_ROWS, most * width), np.int64), np.empty((_ROWS, most * width), np.int64)

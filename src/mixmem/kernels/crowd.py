@@ -19,7 +19,6 @@ def by_task(tasks, workers, labels, n_tasks, n_workers):
 
     tasks, workers, labels (m,) -> starts (n + 1,), workers (m,), labels (m,), repeats, contradictions: labels beyond
     the first of a (task, worker) pair, and those of them that differ from the first.
-    NumPy: ``order = np.argsort(tasks, kind="stable"); workers[order], labels[order]``.
     """
     starts = np.zeros(n_tasks + 1, dtype=np.int64)
     for task in tasks:
@@ -49,7 +48,7 @@ def by_task(tasks, workers, labels, n_tasks, n_workers):
 def vote_shares(starts, labels, shares):
     """Share of each class among a task's labels, into shares (n, K); equal shares where a task has none.
 
-    NumPy: ``np.bincount(labels[starts[i]:starts[i + 1]], minlength=K) / (starts[i + 1] - starts[i])`` for every task.
+    starts (n + 1,), labels (m,) as by_task leaves them.
     """
     n_classes = shares.shape[1]
     for i in range(shares.shape[0]):
@@ -88,7 +87,6 @@ def label_pass(
     tasks, bounds[b] to bounds[b + 1], adds posterior[i, j] to partials[b, cell, j] for each of its labels, its
     log-likelihood to values[b], and the sum of the absolute changes of posterior to changes[b]; blocks first_block to
     last_block are taken.
-    NumPy: ``s = prior + np.add.reduceat(scores[cells], starts[:-1]); posterior = softmax(s, axis=1)``.
     """
     for b in range(first_block, last_block):
         part, first, last = partials[b], bounds[b], bounds[b + 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixmem.kernels._numba import kernel
-from mixmem.kernels.streams import gamma, mixed, stream, unit
+from mixmem.kernels.streams import log_gamma_draw, mixed, stream, unit
 
 
 @kernel
@@ -60,7 +60,7 @@ def assign_cells(codes, starts, absent, table, alpha, seed, step, assigned, row_
 def rows_above(row_counts, above):
     """How many rows have more than m cells in component h: above (k, p).
 
-    row_counts (n, k), whole numbers. NumPy: ``(row_counts[:, :, None] > np.arange(p)).sum(0)``.
+    row_counts (n, k), whole numbers.
     """
     n, k = row_counts.shape
     above[:, :] = 0
@@ -110,9 +110,12 @@ def membership_posterior(codes, starts, absent, table, marks, alpha, n_warm, n_k
                 assigned[j] = h
                 held[h] += 1.0
             if sweep >= n_warm:
-                total = 0.0
+                largest, total = -np.inf, 0.0
                 for h in range(k):
-                    state, weights[h] = gamma(state, held[h])
+                    state, weights[h] = log_gamma_draw(state, held[h])
+                    largest = max(largest, weights[h])
+                for h in range(k):
+                    weights[h] = np.exp(weights[h] - largest)
                     total += weights[h]
                 for h in range(k):
                     draws[h, sweep - n_warm] = weights[h] / total

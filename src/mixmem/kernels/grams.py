@@ -12,7 +12,6 @@ def gram_sums(theta, starts, sizes):
     """sum_j P_j and sum_j P_j * P_j with P_j = theta_j' theta_j, over the variables given by starts and sizes.
 
     theta (rows, k), starts (m,), sizes (m,) -> (k, k), (k, k).
-    NumPy: ``p = [t.T @ t for t in np.split(theta, starts[1:])]; sum(p), sum(x * x for x in p)``.
     """
     k = theta.shape[1]
     total = np.zeros((k, k))

@@ -11,7 +11,7 @@ from mixmem.kernels._numba import kernel
 def _eigen(q, vectors):
     """Eigenvalues (k,) of a symmetric q (k, k), in no order, and its eigenvectors in the columns of vectors (k, k).
 
-    Rotations after Jacobi. NumPy: ``np.linalg.eigh(q)``, which through numba would need SciPy.
+    Rotations after Jacobi: LAPACK through numba would need SciPy.
     """
     k = q.shape[0]
     a = q.copy()
@@ -56,8 +56,6 @@ def pqp_rows(q, z, x, steps, epsilon, tolerance):
     """Up to ``steps`` PQP updates (theorem 4) of every row of x, in place; q has nonnegative entries, so gamma = 0.
 
     q (k, k), z (m, k), x (m, k). A row stops early when an update changes it by less than ``tolerance`` relatively.
-    NumPy, one step: ``x *= (np.maximum(-z, 0) + phi) / (x @ q + np.maximum(z, 0) + phi)`` with
-    ``phi = np.maximum(np.sqrt(z @ inv(q) @ z / eigvalsh(q)[0]) * diag(q) - abs(z), 0) / 2 + epsilon`` row by row.
     A singular q has no finite bound (the minimiser may be unbounded): its eigenvalues are held at 1e-12 of the largest.
     """
     m, k = x.shape

@@ -62,7 +62,7 @@ def add_features(codes, starts, members, table, totals):
     """totals[i] += sum over members j of table[starts_j + codes[i, j]], in place.
 
     codes (n, p); members (m,) variables; starts (m,) the table row at which each member's levels start;
-    table (rows, q); totals (n, q). NumPy: ``totals += table[starts + codes[:, members]].sum(axis=1)``.
+    table (rows, q); totals (n, q).
     """
     n = codes.shape[0]
     for first in range(0, n, ROW_BLOCK):
@@ -74,7 +74,7 @@ def add_features(codes, starts, members, table, totals):
 def scatter_sums(codes, starts, members, values, first_block, partials):
     """Block sums of b_ij values_i' for every member j: partials[b] (rows, q) is filled for row block first_block + b.
 
-    values (n, q). NumPy, a block: ``np.add.at(partial, starts + codes[rows][:, members], values[rows, None])``.
+    codes, starts and members as in add_features, values (n, q).
     """
     n = codes.shape[0]
     for b in range(partials.shape[0]):
@@ -90,11 +90,8 @@ def pair_sums(codes, weights, starts, members, table, totals, slope, k, first_bl
 
     totals (n, 2w) holds every variable's features (U | Y) and table (rows, 2w) the members' own, both padded to an even
     width w >= k; the members' part is taken off, so that u and y are sums over the other variables (a table without
-    rows: the members have no part yet). With
-    g = u * u - slope * u + y, partials[b] (rows, w) receives sum_i b_ij g_i' over row block first_block + b and
-    squares[b] (w,) the sum of u * u, both over rows with weights (n,) or none. NumPy:
-    ``rest = totals - table[starts + codes[:, members]].sum(1)``, then
-    ``g = weights[:, None] * (rest[:, :w] ** 2 - slope * rest[:, :w] + rest[:, w:])``.
+    rows: the members have no part yet). With g = u * u - slope * u + y, partials[b] (rows, w) receives sum_i b_ij g_i'
+    over row block first_block + b and squares[b] (w,) the sum of u * u, both over rows with weights (n,) or none.
     """
     n = codes.shape[0]
     width = partials.shape[2]

@@ -13,7 +13,7 @@ from mixmem.kernels._numba import kernel
 
 @kernel
 def _log_gamma(x, out):
-    """out = log Gamma(x), both (m,). SciPy: ``scipy.special.gammaln(x)``."""
+    """out = log Gamma(x), both (m,)."""
     for i in range(x.shape[0]):
         out[i] = math.lgamma(x[i])
 

@@ -31,12 +31,15 @@ def stream(seed, step, row):
 
 
 @kernel
-def gamma(state, shape):
-    """Next state and a draw from Gamma(shape, 1), by Marsaglia and Tsang's rejection from a transformed normal."""
-    boost = 1.0
+def log_gamma_draw(state, shape):
+    """Next state and the logarithm of a draw from Gamma(shape, 1), by Marsaglia and Tsang's rejection.
+
+    The logarithm, since draws of small shapes are smaller than any number.
+    """
+    boost = 0.0
     if shape < 1.0:
         state, bits = mixed(state)
-        boost = max(unit(bits), 1e-300) ** (1.0 / shape)
+        boost = np.log(max(unit(bits), 1e-300)) / shape
         shape += 1.0
     third = shape - 1.0 / 3.0
     while True:
@@ -47,4 +50,4 @@ def gamma(state, shape):
         cube = (1.0 + normal / np.sqrt(9.0 * third)) ** 3
         state, bits = mixed(state)
         if cube > 0.0 and np.log(1.0 - unit(bits)) < 0.5 * normal * normal + third * (1.0 - cube + np.log(cube)):
-            return state, boost * third * cube
+            return state, boost + np.log(third * cube)

@@ -1,0 +1,68 @@
+"""The sweep's passes against their slow forms, on numbers of variables that fours and tiles do not divide."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mixmem.kernels import ROW_BLOCK, passes, reference
+from tests.kernels.cases import agree, empty, random_cells
+
+SHAPES = [(1, (3,)), (5, (2, 3, 4)), (ROW_BLOCK + 3, (2, 3, 5, 4, 2)), (3, (2,) * 71)]
+
+
+def some_members(cells):
+    """All variables but one, where each starts in a table of the members' own rows, and that table's size."""
+    members = np.arange(len(cells.sizes))[1:] if len(cells.sizes) > 1 else np.array([0])
+    sizes = cells.sizes[members] + 1
+    return members, np.cumsum(sizes) - sizes, int(sizes.sum())
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize(("n", "levels"), SHAPES)
+def test_add_features(n, levels, missing):
+    cells = random_cells(n, levels, missing=missing)
+    members, starts, rows = some_members(cells)
+    rng = np.random.default_rng(1)
+    table, totals = rng.standard_normal((rows, 3)), rng.standard_normal((n, 3))
+    agree(passes.add_features, reference.add_features, cells.codes, starts, members, table, totals)
+
+
+@pytest.mark.parametrize(("n", "levels"), SHAPES)
+def test_scatter_sums(n, levels):
+    cells = random_cells(n, levels)
+    members, starts, rows = some_members(cells)
+    values, blocks = np.random.default_rng(1).standard_normal((n, 3)), -(-n // ROW_BLOCK)
+    for first in range(blocks):
+        partials = empty(blocks - first, rows, 3)
+        agree(passes.scatter_sums, reference.scatter_sums, cells.codes, starts, members, values, first, partials)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize(("n", "levels"), SHAPES)
+def test_pair_sums(n, levels, own, weighted):
+    cells = random_cells(n, levels)
+    members, starts, rows = some_members(cells)
+    rng = np.random.default_rng(2)
+    k, width, blocks = 3, 4, -(-n // ROW_BLOCK)
+    table = rng.standard_normal((rows if own else 0, 2 * width))  # without rows: the members have no part yet
+    totals, slope = rng.standard_normal((n, 2 * width)), rng.standard_normal(width)
+    weights = rng.random(n) if weighted else np.empty(0)
+    for first in range(blocks):
+        partials, squares = empty(blocks - first, rows, width), empty(blocks - first, width)
+        agree(
+            passes.pair_sums, reference.pair_sums, cells.codes, weights, starts, members, table, totals, slope, k,
+            first, partials, squares,
+        )  # fmt: skip
+
+
+def test_features_and_sums_are_adjoint():
+    cells = random_cells(ROW_BLOCK + 3, (2, 3, 5, 4, 2))
+    members, starts, rows = some_members(cells)
+    rng = np.random.default_rng(1)
+    table, values = rng.standard_normal((rows, 3)), rng.standard_normal((ROW_BLOCK + 3, 3))
+    totals, partials = np.zeros((ROW_BLOCK + 3, 3)), np.empty((2, rows, 3))
+    passes.add_features(cells.codes, starts, members, table, totals)
+    passes.scatter_sums(cells.codes, starts, members, values, 0, partials)
+    assert np.isclose((totals * values).sum(), (table * partials.sum(axis=0)).sum())

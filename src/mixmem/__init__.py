@@ -14,9 +14,13 @@ from typing import Any
 __version__ = "0.1.0"
 
 # Public names and where they live. They are imported when first used: the command line's --help needs none of them.
+# __init__.pyi lists the same names for editors and type checkers; tests/test_public_names.py keeps the two equal.
 _HOMES = {
     "GDLM": "models.gdlm",
     "load": "models.gdlm",
+    "DawidSkene": "models.crowd.model",
+    "MajorityVote": "models.crowd.model",
+    "OneCoinDawidSkene": "models.crowd.model",
     "InputError": "errors",
     "Schema": "data.schema",
     "Variable": "data.schema",

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sklearn.base import BaseEstimator, TransformerMixin
-
+from mixmem.models._estimator import Estimator, Transformer
 from mixmem.models._learner import Learner
 from mixmem.typing import Array
 
 
-class GDLM(Learner, TransformerMixin, BaseEstimator):
+class GDLM(Learner, Transformer, Estimator):
     """Generalized Dirichlet latent variable model, learned by the method of moments (PTPQP).
 
     Row i has memberships x_i ~ Dirichlet(alpha) in k components. Its cell in variable j is drawn from a component that

@@ -43,8 +43,8 @@ def third_moment(theta_u: Array, theta_v: Array, theta_w: Array, alpha: Array) -
     """M3 in closed form (equation 3): sum_h w_h theta_uh x theta_vh x theta_wh, w_h as in :func:`weights_of`.
 
     >>> import numpy as np
-    >>> third_moment(np.eye(2), np.eye(2), np.eye(2), np.array([1.0, 1.0]))[0, 0, 0]
-    np.float64(0.08333333333333333)
+    >>> float(third_moment(np.eye(2), np.eye(2), np.eye(2), np.array([1.0, 1.0]))[0, 0, 0])
+    0.08333333333333333
     """
     return np.asarray(np.einsum("ah,bh,ch,h->abc", theta_u, theta_v, theta_w, weights_of(alpha)))
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mixmem.engine.local import kernel_threads
 from mixmem.errors import InputError
+from mixmem.models._estimator import Estimator
 from mixmem.models.crowd.choose import choose_model
 from mixmem.models.crowd.fits import MODELS, PUBLISHED_ROUNDS, SOLVERS, STARTS, Fit, Settings, fit_labels
 from mixmem.models.crowd.labels import COLUMNS, Labels, known_classes, read_labels, read_truth
@@ -69,7 +69,7 @@ PARAMETERS = {
 }
 
 
-class DawidSkene(BaseEstimator):
+class DawidSkene(Estimator):
     """True labels from the labels of workers who err, each in his own way.
 
     Worker w gives label l to a task of class j with probability p_w(l | j). Classes and workers are learned from each
@@ -160,7 +160,7 @@ class DawidSkene(BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, data: Any, true_labels: Any = None) -> DawidSkene:
+    def fit(self, data: Any, true_labels: Any = None) -> Self:
         """Learn from a table of task, worker and label; ``true_labels`` holds the classes of tasks that are known.
 
         ``data``: a frame (pandas, polars, pyarrow), rows of three, or a file. ``true_labels``: a Series or dictionary

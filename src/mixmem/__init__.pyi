@@ -1,0 +1,98 @@
+"""Public names, as editors and type checkers see them; ``__init__.py`` imports each when it is first used."""
+
+from mixmem.data.encode import Encoded as Encoded
+from mixmem.data.encode import decode as decode
+from mixmem.data.encode import encode as encode
+from mixmem.data.schema import Schema as Schema
+from mixmem.data.schema import Variable as Variable
+from mixmem.errors import InputError as InputError
+from mixmem.likelihood.marginal import row_likelihood as row_likelihood
+from mixmem.likelihood.memberships import RowFit as RowFit
+from mixmem.likelihood.memberships import fit_rows as fit_rows
+from mixmem.models.crowd.model import DawidSkene as DawidSkene
+from mixmem.models.crowd.model import MajorityVote as MajorityVote
+from mixmem.models.crowd.model import OneCoinDawidSkene as OneCoinDawidSkene
+from mixmem.models.gdlm import GDLM as GDLM
+from mixmem.models.gdlm import load as load
+from mixmem.moments.anchors import Plan as Plan
+from mixmem.moments.anchors import make_plan as make_plan
+from mixmem.moments.components import Alignment as Alignment
+from mixmem.moments.components import align_components as align_components
+from mixmem.moments.components import alignment as alignment
+from mixmem.moments.components import common_rows as common_rows
+from mixmem.moments.components import rmse as rmse
+from mixmem.moments.dirichlet import correct_second as correct_second
+from mixmem.moments.dirichlet import correct_third as correct_third
+from mixmem.moments.dirichlet import second_moment as second_moment
+from mixmem.moments.dirichlet import third_moment as third_moment
+from mixmem.moments.dirichlet import weights_of as weights_of
+from mixmem.moments.matching import Guarantee as Guarantee
+from mixmem.moments.matching import Matching as Matching
+from mixmem.moments.matching import match_columns as match_columns
+from mixmem.moments.solvers import Factorization as Factorization
+from mixmem.moments.solvers import NqpResult as NqpResult
+from mixmem.moments.solvers import factorize as factorize
+from mixmem.moments.solvers import solve_nqp as solve_nqp
+from mixmem.moments.sums import BlockMoments as BlockMoments
+from mixmem.moments.sums import FirstMoments as FirstMoments
+from mixmem.moments.sums import first_moments as first_moments
+from mixmem.moments.sums import second_moments as second_moments
+from mixmem.moments.sums import third_moments as third_moments
+from mixmem.results.goodness import Goodness as Goodness
+from mixmem.results.goodness import goodness_of_fit as goodness_of_fit
+from mixmem.results.simulate import Simulation as Simulation
+from mixmem.results.simulate import simulate_gdlm as simulate_gdlm
+from mixmem.results.simulate import simulate_mixed as simulate_mixed
+from mixmem.selection.n_components import KChoice as KChoice
+from mixmem.selection.n_components import choose_k as choose_k
+
+__version__: str
+
+__all__ = [
+    "GDLM",
+    "Alignment",
+    "BlockMoments",
+    "DawidSkene",
+    "Encoded",
+    "Factorization",
+    "FirstMoments",
+    "Goodness",
+    "Guarantee",
+    "InputError",
+    "KChoice",
+    "MajorityVote",
+    "Matching",
+    "NqpResult",
+    "OneCoinDawidSkene",
+    "Plan",
+    "RowFit",
+    "Schema",
+    "Simulation",
+    "Variable",
+    "__version__",
+    "align_components",
+    "alignment",
+    "choose_k",
+    "common_rows",
+    "correct_second",
+    "correct_third",
+    "decode",
+    "encode",
+    "factorize",
+    "first_moments",
+    "fit_rows",
+    "goodness_of_fit",
+    "load",
+    "make_plan",
+    "match_columns",
+    "rmse",
+    "row_likelihood",
+    "second_moment",
+    "second_moments",
+    "simulate_gdlm",
+    "simulate_mixed",
+    "solve_nqp",
+    "third_moment",
+    "third_moments",
+    "weights_of",
+]

@@ -1,0 +1,104 @@
+"""Public names: the stub says what the package has, and types reach a user's code."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mixmem
+
+PACKAGE = Path(mixmem.__file__).parent
+STUB = ast.parse((PACKAGE / "__init__.pyi").read_text())
+
+
+def test_the_stub_imports_every_public_name_from_its_home():
+    imported = {
+        alias.asname: (node.module, alias.name)
+        for node in STUB.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert imported == {name: (f"mixmem.{home}", name) for name, home in mixmem._HOMES.items()}
+
+
+def test_the_stub_lists_the_same_names():
+    (names,) = [node.value for node in STUB.body if isinstance(node, ast.Assign) and node.targets[0].id == "__all__"]
+    assert sorted(ast.literal_eval(names)) == sorted(mixmem.__all__)
+
+
+def test_the_package_says_that_it_has_types():
+    assert (PACKAGE / "py.typed").exists()
+
+
+@pytest.mark.parametrize("name", sorted(mixmem._HOMES))
+def test_public_names_are_found_where_they_live(name):
+    found = getattr(mixmem, name)
+    assert found.__module__.startswith(f"mixmem.{mixmem._HOMES[name]}")
+    assert getattr(sys.modules[f"mixmem.{mixmem._HOMES[name]}"], name) is found
+
+
+# --- Types, as a user's type checker sees them
+
+TYPED = """
+from typing import assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mixmem
+from mixmem import GDLM, DawidSkene, KChoice, MajorityVote, choose_k, factorize
+
+Array = NDArray[np.float64]
+x = np.zeros((30, 5))
+t = np.ones((2, 2, 2))
+rows = [("t1", "ann", "cat"), ("t1", "bob", "dog")]
+
+assert_type(GDLM(2).fit(x), GDLM)
+assert_type(GDLM(2).fit(x).transform(x), Array)
+assert_type(GDLM(2).fit_transform(x), Array)
+assert_type(GDLM(2).set_params(alpha0=1.0), GDLM)
+assert_type(GDLM(2).score(x), float)
+assert_type(mixmem.load("model.mixmem"), GDLM)
+assert_type(choose_k(x), KChoice)
+assert_type(choose_k(x).k, int)
+assert_type(factorize(t, 2).factors, tuple[Array, Array, Array])
+assert_type(factorize(t, 2).converged, bool)
+assert_type(DawidSkene().fit(rows), DawidSkene)
+assert_type(MajorityVote().fit(rows), MajorityVote)
+assert_type(DawidSkene().fit(rows).confusion_, Array)
+assert_type(mixmem.__version__, str)
+"""
+
+MISTAKES = {
+    "GDLM(2, no_such=3)": 'Unexpected keyword argument "no_such" for "GDLM"',
+    "GDLM(2).fti(1)": '"GDLM" has no attribute "fti"',
+    "GDLM(2).fit(x).transfrom(x)": '"GDLM" has no attribute "transfrom"',
+    "choose_k(x, k_rnage=(1, 2))": 'Unexpected keyword argument "k_rnage" for "choose_k"',
+    'factorize(t, 2, solvr="pqp")': 'Unexpected keyword argument "solvr" for "factorize"',
+    "DawidSkene(no_such=1)": 'Unexpected keyword argument "no_such" for "DawidSkene"',
+    "DawidSkene().fti(rows)": '"DawidSkene" has no attribute "fti"',
+    "mixmem.no_such_name": 'Module has no attribute "no_such_name"',
+}
+
+
+def test_types_reach_a_users_own_file(tmp_path):
+    """One run of mypy --strict over a user's file: right lines pass, and each mistake is reported on its own line."""
+    pytest.importorskip("mypy")
+    text = TYPED + "".join(f"{line}\n" for line in MISTAKES)
+    (tmp_path / "analysis.py").write_text(text)
+    first = len(TYPED.splitlines()) + 1
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--hide-error-context", "analysis.py"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    reported: dict[int, str] = {}
+    for line, message in re.findall(r"^analysis\.py:(\d+): error: (.*)$", done.stdout, flags=re.MULTILINE):
+        reported[int(line)] = reported.get(int(line), "") + message
+    assert set(reported) == set(range(first, first + len(MISTAKES))), done.stdout + done.stderr
+    for line, (mistake, expected) in enumerate(MISTAKES.items(), first):
+        assert expected in reported[line], mistake

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mixmem import GDLM, Schema, Variable, align_components, rmse
+from mixmem import GDLM, Coding, Schema, Variable, align_components, rmse
 from mixmem.results.simulate import draw_codes
 
 DATA = Path(os.environ.get("MIXMEM_DATA", Path(__file__).parents[2] / "shared" / "data")) / "gdlm_demo"
@@ -25,9 +25,9 @@ def draw(n_rows: int, n_variables: int, seed: int):
     theta = _numbers(DATA / "multinomial.csv")[: 3 * n_variables]
     memberships = _numbers(DATA / "proportions.csv").T[:n_rows]
     memberships /= memberships.sum(axis=1, keepdims=True)  # the file rounds
-    schema = Schema(tuple(Variable(f"x{j}", ("0", "1", "2"), "int") for j in range(n_variables)))
+    coding = Coding.of(Schema(tuple(Variable(f"x{j}", ("0", "1", "2"), "int") for j in range(n_variables))))
     noisy = 0.95 * theta + 0.05 / 3
-    return draw_codes(schema, noisy, memberships, 0.0, np.random.default_rng(seed)), noisy, memberships
+    return draw_codes(coding, noisy, memberships, 0.0, np.random.default_rng(seed)), noisy, memberships
 
 
 def _numbers(path: Path) -> np.ndarray:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import CpuClock, best_of
-from mixmem import GDLM, Encoded, Simulation, encode, simulate_gdlm, third_moments
+from mixmem import GDLM, Simulation, encode, simulate_gdlm, third_moments
 from mixmem.engine.local import threads
 from mixmem.kernels._numba import kernel
 from mixmem.progress import showing
@@ -90,7 +90,7 @@ class Stage:
 def moment_stage(table: Simulation) -> Stage:
     """Counting a block's triples of levels."""
     modes = tuple(np.arange(3 * ANCHORS).reshape(3, ANCHORS))
-    cost, _ = best_of(3, lambda: third_moments(table.codes, table.schema, [modes]))
+    cost, _ = best_of(3, lambda: third_moments(table.encoded, [modes]))
     triples = ANCHORS**3
     return Stage("moments, a triple", 3 * ANCHORS / triples, 16, 1, cost.cpu / (len(table.codes) * triples))
 
@@ -98,9 +98,7 @@ def moment_stage(table: Simulation) -> Stage:
 def sweep_stage(table: Simulation) -> Stage:
     """A sweep: own features off (2k numbers), sums by level (k, read and written), new features on (2k)."""
     report = fitted(table, None).report_
-    return Stage(
-        "sweep", 3, 8 * 6 * K, 5 * K, report["seconds"]["sweeps"] / report["sweeps"]["count"] / table.codes.size
-    )
+    return Stage("sweep", 3, 8 * 6 * K, 5 * K, report.seconds["sweeps"] / report.start.sweeps.count / table.codes.size)
 
 
 def row_stage(table: Simulation) -> Stage:
@@ -115,12 +113,12 @@ def row_stage(table: Simulation) -> Stage:
 def refine_stages(table: Simulation) -> Iterator[Stage]:
     """A pass of EM; a sweep of the sampler."""
     em = fitted(table, "em").report_
-    passes = 3 * em["refine"]["em"]["rounds"] + 1
-    yield Stage("EM, a pass", 1, 8 * 3 * K, 6 * K + 2, em["seconds"]["em"] / (passes * table.codes.size))
+    passes = 3 * em.refine.em.rounds + 1
+    yield Stage("EM, a pass", 1, 8 * 3 * K, 6 * K + 2, em.seconds["em"] / (passes * table.codes.size))
     gibbs = fitted(table, "gibbs").report_
-    chains = gibbs["refine"]["gibbs"]
-    cells = chains["chains"] * (chains["warm_up"] + chains["sweeps"]) * table.codes.size
-    yield Stage("Gibbs, a sweep", 3, 8 * K + 8, 3 * K, gibbs["seconds"]["gibbs"] / cells)
+    chains = gibbs.refine.gibbs
+    cells = chains.chains * (chains.warm_up + chains.sweeps) * table.codes.size
+    yield Stage("Gibbs, a sweep", 3, 8 * K + 8, 3 * K, gibbs.seconds["gibbs"] / cells)
 
 
 def reading_stage(table: Simulation) -> Stage:
@@ -135,7 +133,7 @@ def reading_stage(table: Simulation) -> Stage:
 def fitted(table: Simulation, refine: str | None) -> GDLM:
     """Fit with the true alpha0, after a small fit that compiles or loads what was compiled."""
     model = GDLM(K, alpha0=float(table.alpha.sum()), refine=refine, contamination=0.0, random_state=0, n_jobs=1)
-    model.fit(Encoded(table.codes[:100], table.schema, np.arange(100)))
+    model.fit(table.encoded.take(slice(100)))
     return model.fit(table.encoded)
 
 

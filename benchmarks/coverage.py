@@ -27,8 +27,8 @@ def shares(model: GDLM, table: Simulation, seed: int) -> tuple[float, float]:
     theta = covered(intervals[intervals.parameter == "theta"], table.theta[:, order])
     rng = np.random.default_rng(seed)
     memberships = rng.dirichlet(table.alpha, 500)
-    codes = draw_codes(table.schema, table.theta, memberships, table.noise, rng)
-    new = Encoded(codes, table.schema, np.arange(500))
+    codes = draw_codes(table.coding, table.theta, memberships, table.noise, rng)
+    new = Encoded.of(codes, table.coding)
     return theta, covered(model.membership_intervals(new, level=0.95), memberships[:, order])
 
 

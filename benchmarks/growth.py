@@ -34,7 +34,7 @@ def run(quick: bool = False) -> Iterator[dict[str, float | int | str]]:
         for factor in FACTORS[:2] if quick else FACTORS:
             design = {**base, name: base[name] * factor}
             cost, model = best_of(3, partial(fitted, simulate_gdlm(**design, random_state=0)))
-            sweeps, stages = model.report_["sweeps"]["count"], model.report_["seconds"]
+            sweeps, stages = model.report_.start.sweeps.count, model.report_.seconds
             times = {"wall": cost.wall, "CPU": cost.cpu, "sweep": stages["sweeps"] / sweeps}
             yield {
                 "doubled": name,

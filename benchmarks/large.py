@@ -49,15 +49,15 @@ def fit_million(path: Path) -> Figures:
     before = memory("VmRSS")
     codes = np.load(path)
     model = GDLM(5, alpha0=0.5, refine=None, random_state=0)
-    cost, _ = cost_of(lambda: model.fit(Encoded(codes, small.schema, np.arange(len(codes)))))
+    cost, _ = cost_of(lambda: model.fit(Encoded.of(codes, small.coding)))
     return {
         "wall s": cost.wall,
         "CPU s": cost.cpu,
         "libraries MB": before / 1e6,
         "table MB": codes.nbytes / 1e6,
         "memory / table": (memory("VmHWM") - before) / codes.nbytes,
-        "sweeps": model.report_["sweeps"]["count"],
-        **{f"{stage} s": seconds for stage, seconds in model.report_["seconds"].items()},
+        "sweeps": model.report_.start.sweeps.count,
+        **{f"{stage} s": seconds for stage, seconds in model.report_.seconds.items()},
     }
 
 

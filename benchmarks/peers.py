@@ -102,7 +102,7 @@ def tensorly_clipped(table: Simulation) -> Callable[[], Found]:
 def _block(table: Simulation) -> np.ndarray:
     """Corrected moments of the first variables in three modes: all of them, where they are few."""
     modes = np.array_split(np.arange(min(table.schema.n_variables, 3 * MODE)), 3)
-    return third_moments(table.codes, table.schema, [tuple(modes)])[0].corrected(float(table.alpha.sum()))
+    return third_moments(table.encoded, [tuple(modes)])[0].corrected(float(table.alpha.sum()))
 
 
 def _hals(table: Simulation, tensor: np.ndarray) -> Callable[[], Found]:
@@ -163,9 +163,9 @@ def over_limit() -> dict[str, float | int | str]:
 
 def stored(design: Mapping[str, Any], path: Path) -> Simulation:
     """The table kept in a file: drawing it would leave its traces in the memory that is measured."""
-    schema = simulate_gdlm(1, design["n_variables"], design["n_components"], random_state=0).schema
+    coding = simulate_gdlm(1, design["n_variables"], design["n_components"], random_state=0).coding
     with np.load(path) as arrays:
-        return Simulation(schema=schema, noise=0.0, **arrays)
+        return Simulation(coding=coding, noise=0.0, **arrays)
 
 
 def draw(design: Mapping[str, Any], path: Path) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks import authors
 from benchmarks.measure import cost_of, cost_of_command, in_process
-from mixmem import GDLM, Encoded, Schema, Variable, align_components
+from mixmem import GDLM, Coding, Encoded, Schema, Variable, align_components
 from mixmem.data.read import read_table
 
 HAPMAP = authors.DATA.parent / "popgen_hapmap3_admixture"
@@ -51,14 +51,14 @@ def fit_alone(folder: Path, k: int) -> Row:
     small = simulate_genotypes(40, 60)
     GDLM(2, random_state=0).fit(small)
     cost, model = cost_of(lambda: GDLM(k, random_state=0).fit(folder / "hapmap3.bed"))
-    return {"log-likelihood": model.report_["refine"]["em"]["log_likelihood"], "CPU s": cost.cpu, "wall s": cost.wall}
+    return {"log-likelihood": model.report_.refine.em.log_likelihood, "CPU s": cost.cpu, "wall s": cost.wall}
 
 
 def simulate_genotypes(n_rows: int, n_loci: int) -> Encoded:
     """Any small table of genotypes."""
     codes = np.random.default_rng(0).integers(3, size=(n_rows, n_loci)).astype(np.uint8)
     schema = Schema(tuple(Variable(f"snp{j}", ("A", "G"), kind="dosage") for j in range(n_loci)))
-    return Encoded(codes, schema, np.arange(n_rows))
+    return Encoded.of(codes, Coding.of(schema))
 
 
 def adamixture(folder: Path, k: int) -> Row:
@@ -110,6 +110,6 @@ def run(quick: bool = False) -> Iterator[Row]:
     several = {v: "ignore" for v, locus in zip(table.names, table.loci or (), strict=True) if len(locus.alleles) > 2}
     for seed in range(1 if quick else 3):
         model = GDLM(5, variables=several, random_state=seed).fit(AIMS_VCF)
-        found = model.report_["refine"]["em"]["log_likelihood"]
+        found = model.report_.refine.em.log_likelihood
         case = {"case": "AIMs VCF", "program": f"mixmem, seed {seed}", "K": 5, "aim": f">= {AIMS}"}
         yield blank | case | {"log-likelihood": found}

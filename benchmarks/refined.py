@@ -31,7 +31,7 @@ def limit(table: Simulation, seed: int) -> float:
     start = noisy_theta(table.theta, table.noise, table.schema)
     with threads(None):
         found = sample_posterior(
-            table.codes, table.schema, start, table.alpha, Unknowns(alpha0=False, contamination=True),
+            table.encoded, start, table.alpha, Unknowns(alpha0=False, contamination=True),
             seed=np.random.SeedSequence(seed), progress=Progress(),
         )  # fmt: skip
     return rmse(table.theta, found.theta)

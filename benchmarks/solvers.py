@@ -20,7 +20,7 @@ def block(n: int, k: int, seed: int) -> np.ndarray:
     """The corrected 36 x 32 x 32 block of a simulated table of 25 variables, scaled to largest entry one."""
     table = simulate_gdlm(n, 25, k, random_state=seed)
     modes = (np.arange(9), np.arange(9, 17), np.arange(17, 25))
-    tensor = third_moments(table.codes, table.schema, [modes])[0].corrected(0.1 * k)
+    tensor = third_moments(table.encoded, [modes])[0].corrected(0.1 * k)
     return tensor / np.abs(tensor).max()
 
 

@@ -44,7 +44,7 @@ def test_an_identifier_is_refused_by_name(data_folder):
 def test_surveys_with_missing_cells_are_fitted(data_folder, name, row_id, numbers):
     """Without refusal or filling in; the components explain held-out rows better than none do."""
     table = encode(data_folder / name, row_id=row_id)
-    assert sum(variable.missing for variable in table.schema.variables) > 10
+    assert table.coding.missing.sum() > 10
     assert [variable.name for variable in table.schema.variables if variable.is_number] == numbers
     fitted, held_out = (
         table.take(np.arange(len(table.codes)) % 2 == 0),

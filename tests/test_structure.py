@@ -23,7 +23,7 @@ FOLDERS = [
     "kernels", "engine", "data", "moments", "likelihood", "refinement", "selection", "results", "storage", "models",
     "output", "experiments", "cli",
 ]  # fmt: skip
-FREE = {"errors", "parameters", "plots", "progress", "seeds", "typing"}
+FREE = {"errors", "parameters", "plots", "progress", "records", "seeds", "typing", "words"}
 FACADES = {"__init__", "__main__", "crowd"}
 """Public names only; nothing inside imports them."""
 

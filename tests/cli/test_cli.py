@@ -128,16 +128,18 @@ def test_files_need_no_extra(fitted, tmp_path):
 def test_fit_json_tells_everything(fitted):
     document = json.loads((fitted / "fit" / "fit.json").read_text())
     assert document["mixmem"] == mixmem.__version__
-    assert set(document["versions"]) == {"python", "numpy"}
+    assert set(document["versions"]) == {"python", "mixmem", "numpy", "scipy", "numba", "polars"}
+    assert set(document["machine"]) == {"system", "architecture", "processor"}
     assert document["data"] == {
-        "path": str(fitted / "data.csv"), "rows": 200, "variables": 9, "kinds": {"categorical": 9}, "missing_cells": 0,
-        "means": {}, "id": "who", "weight": None,
+        "path": str(fitted / "data.csv"), "rows": 200, "variables": 9, "kinds": {"categorical": 9},
+        "in_words": {"categories": 9}, "all_of": [], "genotypes": False, "missing_cells": 0, "means": {}, "id": "who",
+        "weight": None,
     }  # fmt: skip
     assert document["settings"]["n_components"] == K
     assert document["settings"]["alpha0"] == 0.2
     assert document["seed"] == 0
     assert {"reading", "moments", "sweeps", "memberships", "writing"} <= set(document["seconds"])
-    assert document["report"] == load(fitted / "fit" / "model.mixmem").report_
+    assert document["report"] == load(fitted / "fit" / "model.mixmem").report_.to_plain()
     likelihood = document["log_likelihood"]
     assert likelihood["mean_of_rows"] < likelihood["mean_of_rows_given_memberships"] < 0
 
@@ -525,7 +527,7 @@ def test_missing_values_of_all_columns_reach_the_encoder(monkeypatch, tmp_path, 
     seen = {}
 
     def fit(self, X):
-        seen.update(missing=self.missing, absent=(X.codes == X.schema.features.absent).sum(axis=0).tolist())
+        seen.update(missing=self.missing, absent=(X.codes == X.coding.soft.absent).sum(axis=0).tolist())
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Learner, "fit", fit)

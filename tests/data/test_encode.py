@@ -37,7 +37,7 @@ def arrays(elements, dtype):
 def test_small_integers_come_back(array):
     encoded = encode(array)
     np.testing.assert_array_equal(encoded.codes, oracle(array))
-    np.testing.assert_array_equal(decode(encoded.codes, encoded.schema).to_numpy(), array)
+    np.testing.assert_array_equal(decode(encoded.codes, encoded.coding).to_numpy(), array)
 
 
 @quick
@@ -45,7 +45,7 @@ def test_small_integers_come_back(array):
 def test_any_integers_come_back(array):
     encoded = encode(array)
     np.testing.assert_array_equal(encoded.codes, oracle(array))
-    np.testing.assert_array_equal(decode(encoded.codes, encoded.schema).to_numpy(), array)
+    np.testing.assert_array_equal(decode(encoded.codes, encoded.coding).to_numpy(), array)
 
 
 @quick
@@ -53,7 +53,7 @@ def test_any_integers_come_back(array):
 @given(arrays(st.text(max_size=3), object))
 def test_texts_come_back(array):
     encoded = encode(array)
-    assert decode(encoded.codes, encoded.schema).to_numpy().tolist() == array.tolist()
+    assert decode(encoded.codes, encoded.coding).to_numpy().tolist() == array.tolist()
 
 
 @quick
@@ -93,7 +93,7 @@ def test_narrow_and_wide_columns_side_by_side():
 
 def test_blocks_of_rows_do_not_show(monkeypatch):
     array = RNG.integers(0, 4, (100, 5))
-    monkeypatch.setattr("mixmem.data.columns.BLOCK_CELLS", 1)
+    monkeypatch.setattr("mixmem.data.integer_columns.BLOCK_CELLS", 1)
     np.testing.assert_array_equal(encode(array).codes, oracle(array))
 
 
@@ -288,9 +288,9 @@ def test_refusals(data, message):
 def test_missing_cells_have_the_code_after_the_last(data, column, codes):
     encoded = encode(data)
     j = int(encoded.schema.index(column)[0])
-    assert encoded.schema.variables[j].missing
+    assert encoded.coding.columns[j].missing
     assert encoded.codes[:, j].tolist() == codes
-    back = decode(encoded.codes, encoded.schema)
+    back = decode(encoded.codes, encoded.coding)
     assert back[column].isna().tolist() == [code == 2 for code in codes]
     again = encode(back, encoded.schema)
     np.testing.assert_array_equal(again.codes, encoded.codes)
@@ -302,23 +302,23 @@ def test_missing_cells_of_files(tmp_path, cell):
     path.write_text(f"a,b,c\n1,x,2\n2,{cell},3\n2,y,3\n")
     encoded = encode(path)
     assert encoded.schema.variables[1].levels == ("x", "y")
-    assert [variable.missing for variable in encoded.schema.variables] == [False, True, False]
+    assert [column.missing for column in encoded.coding.columns] == [False, True, False]
     assert encoded.codes[:, 1].tolist() == [0, 2, 1]
 
 
 def test_values_declared_missing():
     table = frame(c=[1, 2, 9], d=["?", "x", "y"], e=[9, 8, 7])
     encoded = encode(table, missing={"c": [9], "d": "?"})
-    assert {v.name: v.levels for v in encoded.schema.variables if v.missing} == {"c": ("1", "2"), "d": ("x", "y")}
+    assert {c.name: c.levels for c in encoded.coding.columns if c.missing} == {"c": ("1", "2"), "d": ("x", "y")}
     everywhere = encode(table, missing=[9, "?"])
-    assert [v.name for v in everywhere.schema.variables if v.missing] == ["c", "d", "e"]
+    assert [c.name for c in everywhere.coding.columns if c.missing] == ["c", "d", "e"]
     with pytest.raises(InputError, match="missing names a column 'z' that is not there"):
         encode(table, missing={"z": [1]})
 
 
 def test_a_known_schema_takes_rows_with_missing_cells():
     learned = encode(SMALL)
-    assert not any(variable.missing for variable in learned.schema.variables)
+    assert not any(column.missing for column in learned.coding.columns)
     came = encode(np.array([[1, np.nan, 2], [2, 1, np.nan]]), learned.schema)
     assert came.schema == learned.schema  # whether cells are missing is the table's own
     assert came.codes.tolist() == [[0, 2, 0], [1, 1, 2]]
@@ -366,7 +366,7 @@ def test_continuous_columns_of_files(tmp_path):
     path.write_text("a,b,c\n1,x,2\n2,y,3.25\n")
     encoded = encode(path)
     assert encoded.schema.variables[2].kind == "continuous"
-    assert encoded.schema.variables[2].values.tolist() == [2.0, 3.25]
+    assert encoded.coding.columns[2].values.tolist() == [2.0, 3.25]
     assert encoded.codes[:, 2].tolist() == [0, 1]
     declared = encode(path, kinds={"c": "categorical"})
     assert declared.schema.variables[2].levels == ("2", "3.25")
@@ -377,7 +377,7 @@ def test_values_of_numbers_belong_to_the_table():
     learned = encode(table)
     came = encode(table.assign(c=[7.0, 0.5, np.nan]), learned.schema)
     assert came.schema == learned.schema
-    assert came.schema.variables[2].values.tolist() == [0.5, 7.0]
+    assert came.coding.columns[2].values.tolist() == [0.5, 7.0]
     assert came.codes[:, 2].tolist() == [1, 0, 2]
 
 
@@ -400,7 +400,7 @@ def test_numbers_of_copies():
     encoded = encode(frame(c=[0, 2, np.nan], d=[0, 4, 1]), kinds={"c": "dosage", "d": "dosage"})
     assert [encoded.schema.variables[j].ploidy for j in (2, 3)] == [4, 4]  # of the table, not of a column
     assert encoded.codes[:, 2:].tolist() == [[0, 0], [2, 4], [5, 1]]
-    assert decode(encoded.codes, encoded.schema)["d"].tolist() == [0, 4, 1]
+    assert decode(encoded.codes, encoded.coding)["d"].tolist() == [0, 4, 1]
     with pytest.raises(InputError, match="holds 5; expected at most 4 copies"):
         encode(frame(c=[0, 5, 1], d=[0, 4, 1]), encoded.schema)
 

@@ -9,7 +9,10 @@ import pytest
 from scipy import stats
 
 from mixmem import InputError, Variable
-from mixmem.data.kinds import KINDS, LEAST_VARIANCE, SIZES, Sums
+from mixmem.data.coding import ColumnCoding
+from mixmem.data.kinds import KINDS
+from mixmem.data.kinds.base import LEAST_VARIANCE, Sums
+from mixmem.data.kinds.count import SIZES
 from mixmem.data.value_grid import measure
 
 RNG = np.random.default_rng(0)
@@ -26,11 +29,11 @@ COLUMNS = {
 
 def number(column, kind="continuous"):
     found = measure(column)
-    return Variable("y", kind=kind, values=found.values, knots=found.knots), found
+    return ColumnCoding(Variable("y", kind=kind), found.values, found.edges, found.knots), found
 
 
 def genotype(alleles, ploidy=2):
-    return Variable("g", tuple("ACGT"[:alleles]), kind="dosage", ploidy=ploidy)
+    return ColumnCoding(Variable("g", tuple("ACGT"[:alleles]), kind="dosage", ploidy=ploidy))
 
 
 def soft_levels(variable):
@@ -44,9 +47,9 @@ def soft_levels(variable):
 
 
 VARIABLES = [
-    Variable("c", ("a", "b", "c")),
-    Variable("o", ("1", "2", "3", "4"), "int", "ordinal"),
-    Variable("b", ("no", "yes"), kind="binary"),
+    ColumnCoding(Variable("c", ("a", "b", "c"))),
+    ColumnCoding(Variable("o", ("1", "2", "3", "4"), "int", "ordinal")),
+    ColumnCoding(Variable("b", ("no", "yes"), kind="binary")),
     genotype(2),
     genotype(2, ploidy=4),
     genotype(3),
@@ -101,20 +104,20 @@ def test_parameters_are_the_moments_and_stay_positive():
 
 
 def test_copies_of_two_alleles():
-    assert KINDS["dosage"].copies(genotype(2)).tolist() == [[0, 0], [0, 1], [1, 1]]
-    four = KINDS["dosage"].copies(genotype(2, ploidy=4))
+    assert KINDS["dosage"].draws(genotype(2)).tolist() == [[0, 0], [0, 1], [1, 1]]
+    four = KINDS["dosage"].draws(genotype(2, ploidy=4))
     assert four.sum(axis=1).tolist() == [0, 1, 2, 3, 4]
     assert (np.diff(four, axis=1) >= 0).all()
     assert soft_levels(genotype(2, ploidy=4))[:, 1].tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
-    assert genotype(2, ploidy=4).of_codes() == [0, 1, 2, 3, 4, None]
+    assert genotype(2, ploidy=4).held() == [0, 1, 2, 3, 4, None]
 
 
 def test_copies_of_three_alleles():
     """The code of a pair a <= b is b (b + 1) / 2 + a."""
-    pairs = KINDS["dosage"].copies(genotype(3))
+    pairs = KINDS["dosage"].draws(genotype(3))
     assert pairs.tolist() == [[0, 0], [0, 1], [1, 1], [0, 2], [1, 2], [2, 2]]
     assert (pairs[:, 1] * (pairs[:, 1] + 1) // 2 + pairs[:, 0] == np.arange(6)).all()
-    assert genotype(3).of_codes() == ["A/A", "A/C", "C/C", "A/G", "C/G", "G/G", None]
+    assert genotype(3).held() == ["A/A", "A/C", "C/C", "A/G", "C/G", "G/G", None]
     with pytest.raises(InputError, match="3 alleles in 4 copies; expected two alleles, or two copies"):
         genotype(3, ploidy=4)
 
@@ -178,8 +181,8 @@ def test_draws_of_counts_are_those_of_the_posterior():
     values = np.random.default_rng(2).negative_binomial(2.0, 0.3, 60).astype(float)
     levels, numbers = np.unique(values, return_counts=True)
     count = KINDS["count"]
-    grown = count.grown(levels[:, None], numbers[:, None].astype(float), np.array([0]))
-    sums = replace(sums_of(values, np.ones((60, 1))), grown=grown)
+    kept = count.kept(levels[:, None], numbers[:, None].astype(float), np.array([0]))
+    sums = replace(sums_of(values, np.ones((60, 1))), kept=kept)
     rng, theta, found = np.random.default_rng(3), count.fitted(sums), []
     for _ in range(20_000):
         theta = count.draw(sums, theta, rng).theta
@@ -223,13 +226,13 @@ def test_draws_of_empty_components_are_proper():
 
 def test_samples_follow_theta():
     rng = np.random.default_rng(4)
-    counts = KINDS["count"].sample(np.full((2, 20_000), 3.5), rng)
+    counts = KINDS["count"].numbers(np.full((2, 20_000), 3.5), rng)
     few = np.bincount(counts[counts < 12].astype(int), minlength=12)
     shares = stats.poisson(3.5).pmf(np.arange(12))
     assert stats.chisquare(few, shares / shares.sum() * few.sum()).pvalue > 1e-3
-    spread = KINDS["count"].sample(np.tile([[3.5], [14.0]], 200_000), rng)
+    spread = KINDS["count"].numbers(np.tile([[3.5], [14.0]], 200_000), rng)
     assert spread.var() == pytest.approx(14.0, rel=0.03)
-    reals = KINDS["continuous"].sample(np.tile([[2.0], [9.0]], 20_000), rng)
+    reals = KINDS["continuous"].numbers(np.tile([[2.0], [9.0]], 20_000), rng)
     assert stats.kstest(reals, stats.norm(2.0, 3.0).cdf).pvalue > 1e-3
 
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from mixmem.data.coding import Coding
 from mixmem.data.schema import Schema, Variable
 from mixmem.errors import InputError
 
@@ -30,14 +31,14 @@ def test_offsets_are_where_each_variable_begins(schema):
 
 
 def test_values_come_back_in_their_types(schema):
-    values = [variable.of_codes() for variable in schema.variables]
+    values = [column.held() for column in Coding.of(schema).columns]
     assert values == [["blue", "red", "green", None], [0, 1, None], [False, True, None], [1.0, 2.0, None]]
     assert [type(v[0]) for v in values] == [str, int, bool, float]
 
 
 @pytest.mark.parametrize(("levels", "dtype"), [(2, np.uint8), (255, np.uint8), (256, np.uint16)])
 def test_codes_are_as_narrow_as_the_levels_allow(levels, dtype):
-    assert Schema((Variable("v", tuple(map(str, range(levels)))),)).codes_dtype == dtype
+    assert Coding.of(Schema((Variable("v", tuple(map(str, range(levels)))),))).codes_dtype == dtype
 
 
 def test_theta_frame_is_long(schema):

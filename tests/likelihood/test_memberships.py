@@ -6,33 +6,36 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 from mixmem import Schema, Variable, fit_rows, rmse, row_likelihood, simulate_gdlm
+from mixmem.data.coding import Coding
+from mixmem.data.encode import Encoded
 
 
 def pure(levels, p):
     """Theta whose components each own a level: every cell names its component."""
     schema = Schema(tuple(Variable(f"v{j}", tuple("abc"[:levels])) for j in range(p)))
-    return schema, np.tile(np.eye(levels), (p, 1))
+    return Coding.of(schema), np.tile(np.eye(levels), (p, 1))
 
 
 def test_where_cells_name_their_component_both_answers_are_exact():
     """The posterior is Dirichlet(alpha + counts): memberships are its mean, the marginal its normaliser."""
-    schema, theta = pure(3, 8)
+    coding, theta = pure(3, 8)
     codes = np.random.default_rng(0).integers(0, 3, (50, 8)).astype(np.uint8)
     alpha = np.array([0.2, 0.5, 0.9])
-    found = fit_rows(codes, schema, theta, alpha)
+    table = Encoded.of(codes, coding)
+    found = fit_rows(table, theta, alpha)
     counts = np.stack([(codes == h).sum(axis=1) for h in range(3)], axis=1)
     mean = (alpha + counts) / (alpha.sum() + 8)
     assert np.abs(found.memberships - mean).max() < 1e-4  # theta is held at 1e-6 from below, not at 0
     exact = gammaln(alpha.sum()) - gammaln(alpha.sum() + 8) + (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=1)
     assert np.abs(found.marginal - exact).max() < 1e-3
-    assert np.abs(row_likelihood(codes, schema, theta, alpha) - exact).max() < 0.05
+    assert np.abs(row_likelihood(table, theta, alpha) - exact).max() < 0.05
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 6))
 def test_rows_lie_on_the_simplex_and_are_optimal(seed, k):
     table = simulate_gdlm(40, 10, k, alpha=0.3, random_state=seed)
-    found = fit_rows(table.codes, table.schema, table.theta, table.alpha)
+    found = fit_rows(table.encoded, table.theta, table.alpha)
     assert np.allclose(found.memberships.sum(axis=1), 1)
     assert (found.memberships > 0).all()
     assert found.gap.max() <= 1e-8
@@ -42,16 +45,14 @@ def test_memberships_approach_the_truth_as_rows_grow_longer():
     errors = []
     for p in (25, 400):
         table = simulate_gdlm(300, p, 4, alpha=0.3, random_state=0)
-        errors.append(
-            rmse(table.memberships, fit_rows(table.codes, table.schema, table.theta, table.alpha).memberships)
-        )
+        errors.append(rmse(table.memberships, fit_rows(table.encoded, table.theta, table.alpha).memberships))
     assert errors[1] < 0.4 * errors[0]
 
 
 def test_a_rows_answer_does_not_depend_on_its_company():
     table = simulate_gdlm(1300, 20, 3, random_state=1)
-    together = fit_rows(table.codes, table.schema, table.theta, table.alpha)
-    alone = fit_rows(table.codes[700:701], table.schema, table.theta, table.alpha)
+    together = fit_rows(table.encoded, table.theta, table.alpha)
+    alone = fit_rows(table.encoded.take(slice(700, 701)), table.theta, table.alpha)
     assert (together.memberships[700] == alone.memberships[0]).all()
     assert together.marginal[700] == alone.marginal[0]
 
@@ -59,6 +60,6 @@ def test_a_rows_answer_does_not_depend_on_its_company():
 def test_laplace_and_particles_agree_on_long_rows():
     """Their difference, a fraction of a nat, is small against the row's log-likelihood of some hundred."""
     table = simulate_gdlm(50, 200, 4, alpha=0.8, random_state=2)
-    laplace = fit_rows(table.codes, table.schema, table.theta, table.alpha).marginal
-    particles = row_likelihood(table.codes, table.schema, table.theta, table.alpha, n_particles=2000)
+    laplace = fit_rows(table.encoded, table.theta, table.alpha).marginal
+    particles = row_likelihood(table.encoded, table.theta, table.alpha, n_particles=2000)
     assert abs((laplace - particles).mean()) < 0.6

@@ -38,7 +38,8 @@ def test_scikit_learn_checks(estimator, check):
 
 
 @pytest.mark.parametrize(
-    "check", [check_fit_idempotent, check_dict_unchanged, check_methods_sample_order_invariance, check_estimators_pickle]
+    "check",
+    [check_fit_idempotent, check_dict_unchanged, check_methods_sample_order_invariance, check_estimators_pickle],
 )
 def test_scikit_learn_checks_of_a_refined_model(check):
     """What sampling could break: answers that come again, methods that change nothing, models that can be kept."""
@@ -55,11 +56,11 @@ def test_theta_alpha_and_report_have_their_documented_shape():
     assert model.alpha0_ == pytest.approx(0.3)
     assert (np.diff(model.alpha_) <= 0).all()
     report = model.report_
-    assert report["converged"]
-    assert 0 < report["blocks"]["negative_fraction"] < 0.6
-    assert abs(report["alpha0"]["discrepancy"]) < 0.1
-    assert report["matching"]["anchors_kept"]["permutation"] == [0, 1, 2]
-    assert {"read", "moments", "anchor block", "sweeps"} <= report["seconds"].keys()
+    assert report.converged
+    assert 0 < report.start.blocks.negative_fraction < 0.6
+    assert abs(report.start.discrepancy) < 0.1
+    assert report.start.matching.anchors_kept.permutation == [0, 1, 2]
+    assert {"read", "moments", "anchor block", "sweeps"} <= report.seconds.keys()
 
 
 def test_recovery():
@@ -112,12 +113,12 @@ def test_the_same_bits_with_alpha0_estimated_and_another_seed_differs():
 def test_the_papers_way_matches_every_block():
     table = simulate_gdlm(3000, 80, 3, random_state=2)
     model = GDLM(3, alpha0=0.3, n_partitions=10, sweeps=0, refine=None, random_state=0).fit(table.codes)
-    report = model.report_
-    assert report["blocks"]["count"] == 11
-    assert report["blocks"]["converged"] == 11
-    assert report["matching"]["blocks"] == 10
-    assert report["matching"]["guaranteed"] == 10
-    assert report["sweeps"] is None
+    start = model.report_.start
+    assert start.blocks.count == 11
+    assert start.blocks.converged == 11
+    assert start.matching.blocks == 10
+    assert start.matching.guaranteed == 10
+    assert start.sweeps is None
     assert rmse(table.theta, model.theta_.iloc[:, 3:]) < 0.02  # 0.0133 when written
 
 
@@ -202,7 +203,7 @@ def test_unknown_levels_are_refused_by_name():
 def test_a_fit_that_does_not_settle_warns(monkeypatch):
     monkeypatch.setattr("mixmem.moments.estimate.MOST_SWEEPS", 1)
     with pytest.warns(ConvergenceWarning, match="did not converge: stopped after 1 sweeps"):
-        assert not fit(refine=None).report_["converged"]
+        assert not fit(refine=None).report_.converged
 
 
 def test_equal_rows_get_equal_likelihoods():
@@ -231,4 +232,4 @@ def test_importing_the_package_is_light():
 def test_one_component_has_no_alpha0_to_look_for():
     model = GDLM(1, random_state=0).fit(TABLE.frame)
     assert model.alpha0_ == 1.0
-    assert not model.report_["alpha0"]["estimated"]
+    assert not model.report_.alpha0.estimated

@@ -158,7 +158,7 @@ def test_goodness_of_fit_of_rows_that_lack_a_column(mixed):
 def test_goodness_of_fit_is_about_one_whatever_is_lost(share):
     """Over 18 tables 0.96 to 1.04; means over other rows than the pair's made it 1.07 and 1.17."""
     drawn = simulate_mixed(3000, 4, n_count=0, n_continuous=0, missing=share, random_state=1)
-    found = goodness_of_fit(drawn.codes, drawn.schema, drawn.theta, drawn.alpha)
+    found = goodness_of_fit(drawn.encoded, drawn.theta, drawn.alpha)
     assert 0.95 < found.misfit < 1.05
     assert found.n_beyond_chance == 0
 
@@ -177,7 +177,7 @@ def test_goodness_counts_the_rows_in_which_both_were_observed():
 
 def test_missing_cells_of_a_table_do_not_change_its_schema():
     texts = TABLE.frame.astype(str)
-    learned = encode(texts.where(LOST.notna(), None)).schema
-    assert learned == encode(texts).schema
-    assert all(variable.missing for variable in learned.variables)
-    assert not any(variable.missing for variable in learned.complete.variables)
+    learned = encode(texts.where(LOST.notna(), None)).coding
+    assert learned.schema == encode(texts).schema
+    assert learned.missing.all()
+    assert not learned.complete.missing.any()

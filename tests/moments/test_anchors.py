@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from mixmem import InputError, Schema, Variable, make_plan, simulate_gdlm
+from mixmem.data.coding import Coding
 from mixmem.moments.anchors import capacity, carries
 
 
 def plan_of(table, k, seed=0, **options):
-    return make_plan(table.codes, table.schema, k, rng=np.random.default_rng(seed), **options)
+    return make_plan(table.encoded, k, rng=np.random.default_rng(seed), **options)
 
 
 def test_a_short_table_is_all_anchors():
@@ -33,7 +34,7 @@ def test_anchors_of_a_long_table_are_disjoint_full_rank_and_better_than_random(k
     rng = np.random.default_rng(0)
     sizes = [len(mode) for mode in plan.anchors]
     random = [weakest(np.split(rng.choice(600, sum(sizes), replace=False), np.cumsum(sizes)[:-1])) for _ in range(20)]
-    assert all(capacity(table.schema, mode) >= k for mode in plan.anchors)
+    assert all(capacity(table.coding, mode) >= k for mode in plan.anchors)
     assert weakest(plan.anchors) > np.mean(random)
 
 
@@ -96,9 +97,9 @@ def test_too_many_components_are_refused():
 
 
 def test_rank_counts_every_variable_once():
-    schema = Schema(tuple(Variable(f"v{j}", ("a", "b", "c")) for j in range(6)))
-    assert capacity(schema, np.array([0, 1])) == 5
+    coding = Coding.of(Schema(tuple(Variable(f"v{j}", ("a", "b", "c")) for j in range(6))))
+    assert capacity(coding, np.array([0, 1])) == 5
     modes = (np.array([0, 1]), np.array([2, 3]), np.array([4, 5]))
-    assert carries(schema, modes, 5)
-    assert carries(schema, modes, 6)  # Kruskal: 5 + 5 + 5 >= 2 * 6 + 2
-    assert not carries(schema, modes, 7)
+    assert carries(coding, modes, 5)
+    assert carries(coding, modes, 6)  # Kruskal: 5 + 5 + 5 >= 2 * 6 + 2
+    assert not carries(coding, modes, 7)

@@ -25,7 +25,7 @@ def small(seed=0, n=900):
 
 def test_corrected_block_is_the_formula_of_section_3_2():
     table = small()
-    block = third_moments(table.codes, table.schema, [MODES])[0]
+    block = third_moments(table.encoded, [MODES])[0]
     assert np.allclose(block.corrected(0.7), naive.corrected_third(table.codes, table.schema, MODES, 0.7), atol=1e-14)
 
 
@@ -33,21 +33,21 @@ def test_second_moments_are_pair_counts():
     table = small()
     left, right = np.array([0, 2]), np.array([5, 1])
     a, b = (naive.onehot(table.codes, table.schema, group) for group in (left, right))
-    assert (second_moments(table.codes, table.schema, left, right) == a.T @ b).all()
+    assert (second_moments(table.encoded, left, right) == a.T @ b).all()
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 899))
 def test_moments_of_stacked_rows_are_the_sum(cut):
     table = small()
-    parts = table.codes[:cut], table.codes[cut:]
+    parts = table.encoded.take(slice(cut)), table.encoded.take(slice(cut, None))
     whole, both = (
-        third_moments(table.codes, table.schema, [MODES])[0],
-        [third_moments(part, table.schema, [MODES])[0] for part in parts],
+        third_moments(table.encoded, [MODES])[0],
+        [third_moments(part, [MODES], first_stretch=at)[0] for at, part in enumerate(parts)],
     )
     assert ((both[0] + both[1]).corrected(0.4) == whole.corrected(0.4)).all()
-    merged = first_moments(parts[0], table.schema) + first_moments(parts[1], table.schema)
-    assert (merged.means == first_moments(table.codes, table.schema).means).all()
+    merged = first_moments(parts[0]) + first_moments(parts[1], first_stretch=1)
+    assert (merged.means == first_moments(table.encoded).means).all()
 
 
 def test_empirical_moments_approach_the_closed_forms():
@@ -56,10 +56,10 @@ def test_empirical_moments_approach_the_closed_forms():
     modes = (np.array([0, 1]), np.array([2, 3]), np.array([4, 5]))
     rows = [slice(6 * m, 6 * m + 6) for m in range(3)]
     alpha0 = table.alpha.sum()
-    block = third_moments(table.codes, table.schema, [modes])[0].corrected(alpha0)
+    block = third_moments(table.encoded, [modes])[0].corrected(alpha0)
     assert np.abs(block - third_moment(*(table.theta[r] for r in rows), table.alpha)).max() < 0.004
-    means = first_moments(table.codes, table.schema).means
-    pairs = second_moments(table.codes, table.schema, modes[0], modes[1]) / len(table.codes)
+    means = first_moments(table.encoded).means
+    pairs = second_moments(table.encoded, modes[0], modes[1]) / len(table.codes)
     m2 = correct_second(pairs, means[rows[0]], means[rows[1]], alpha0)
     assert np.abs(m2 - second_moment(table.theta, table.alpha)[rows[0], rows[1]]).max() < 0.004
 
@@ -75,4 +75,4 @@ def test_summing_a_mode_out_leaves_the_second_moment():
 def test_modes_that_share_a_variable_are_refused():
     table = small()
     with pytest.raises(ValueError, match="distinct variables"):
-        third_moments(table.codes, table.schema, [(np.array([0, 1]), np.array([1]), np.array([2]))])
+        third_moments(table.encoded, [(np.array([0, 1]), np.array([1]), np.array([2]))])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mixmem import first_moments, rmse, simulate_gdlm
-from mixmem.moments.sweep import FullTensor, extend, groups_for, sweep
+from mixmem.moments.sweep import FullTensor, groups_for, sweep
 from mixmem.progress import Progress
 from tests import naive
 
@@ -16,8 +16,8 @@ def test_z_is_the_mttkrp_of_the_formed_tensor(seed, group):
     table = simulate_gdlm(1100, 7, 3, n_levels=3, alpha=0.4, random_state=seed)
     theta = rng.dirichlet(np.ones(3), size=(7, 4)).transpose(0, 2, 1).reshape(21, 4)
     group = np.array(group)
-    tensor = FullTensor(table.codes, table.schema, first_moments(table.codes, table.schema), theta, 0.9)
-    q, z = tensor.program(table.schema.features.part(group))
+    tensor = FullTensor(table.encoded, first_moments(table.encoded), theta, 0.9)
+    q, z = tensor.program(table.coding.soft.part(group))
     expected_q, expected_z = naive.mttkrp_distinct(table.codes, table.schema, theta, group, 0.9)
     assert np.abs(z - expected_z).max() < 1e-10
     assert np.abs(q - expected_q).max() < 1e-10
@@ -29,8 +29,8 @@ def test_unknown_variables_add_nothing():
     theta = table.theta.copy()
     theta[9:] = 0.0
     group = np.array([3, 4, 5])
-    tensor = FullTensor(table.codes, table.schema, first_moments(table.codes, table.schema), theta, 0.2)
-    q, z = tensor.program(table.schema.features.part(group))
+    tensor = FullTensor(table.encoded, first_moments(table.encoded), theta, 0.2)
+    q, z = tensor.program(table.coding.soft.part(group))
     expected_q, expected_z = naive.mttkrp_distinct(table.codes, table.schema, theta, group, 0.2)
     assert np.abs(z - expected_z).max() < 1e-10
     assert np.abs(q - expected_q).max() < 1e-10
@@ -38,13 +38,13 @@ def test_unknown_variables_add_nothing():
 
 def test_state_after_steps_is_the_state_from_scratch():
     table = simulate_gdlm(600, 12, 3, random_state=4)
-    first = first_moments(table.codes, table.schema)
+    first = first_moments(table.encoded)
     start = np.full_like(table.theta, 0.25) + 0.1 * table.theta
     start /= np.repeat(start.reshape(12, 4, 3).sum(axis=1), 4, axis=0)
-    stepped = FullTensor(table.codes, table.schema, first, start, 0.3)
+    stepped = FullTensor(table.encoded, first, start, 0.3)
     for group in (np.array([0, 5]), np.array([7]), np.array([1, 2, 3])):
-        stepped.step(table.schema.features.part(group))
-    fresh = FullTensor(table.codes, table.schema, first, stepped.theta, 0.3)
+        stepped.step(table.coding.soft.part(group))
+    fresh = FullTensor(table.encoded, first, stepped.theta, 0.3)
     assert np.allclose(stepped.totals, fresh.totals, atol=1e-10)
     for kept, new in zip(stepped.sums, fresh.sums, strict=True):
         assert np.allclose(kept, new, atol=1e-10)
@@ -54,7 +54,9 @@ def test_one_pass_from_the_true_anchors_finds_the_rest():
     table = simulate_gdlm(20_000, 30, 3, random_state=5)
     known = table.theta.copy()
     known[4 * 12 :] = 0.0
-    found = extend(table.codes, table.schema, first_moments(table.codes, table.schema), known, 0.3)
+    tensor = FullTensor(table.encoded, first_moments(table.encoded), known, 0.3)
+    tensor.extend()
+    found = tensor.theta
     assert (found[: 4 * 12] == table.theta[: 4 * 12]).all()
     assert np.allclose(found.reshape(30, 4, 3).sum(axis=1), 1)
     assert np.sqrt(((found - table.theta) ** 2).mean()) < 0.02  # 0.0077 when written
@@ -65,11 +67,9 @@ def test_error_falls_as_rows_grow():
     errors = []
     for n in (1_000, 16_000):
         table = simulate_gdlm(n, 20, 3, random_state=6)
-        first = first_moments(table.codes, table.schema)
-        swept = sweep(
-            table.codes, table.schema, first, table.theta, 0.3,
-            n_sweeps=50, tol=1e-6, rng=np.random.default_rng(0), progress=Progress(),
-        )  # fmt: skip
+        first = first_moments(table.encoded)
+        tensor = FullTensor(table.encoded, first, table.theta, 0.3)
+        swept = sweep(tensor, n_sweeps=50, tol=1e-6, rng=np.random.default_rng(0), progress=Progress())
         assert swept.converged
         errors.append(rmse(table.theta, swept.theta))
     assert 2 < errors[0] / errors[1] < 8
@@ -77,11 +77,9 @@ def test_error_falls_as_rows_grow():
 
 def test_sweeps_say_when_they_run_out():
     table = simulate_gdlm(300, 20, 3, random_state=6)
-    first = first_moments(table.codes, table.schema)
-    swept = sweep(
-        table.codes, table.schema, first, table.theta, 0.3,
-        n_sweeps=1, tol=0.0, rng=np.random.default_rng(0), progress=Progress(),
-    )  # fmt: skip
+    first = first_moments(table.encoded)
+    tensor = FullTensor(table.encoded, first, table.theta, 0.3)
+    swept = sweep(tensor, n_sweeps=1, tol=0.0, rng=np.random.default_rng(0), progress=Progress())
     assert not swept.converged
     assert "stopped after 1 sweeps" in swept.reason
 

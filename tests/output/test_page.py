@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mixmem.output.page import render_page, stacked_areas
-from mixmem.words import measured, plain_number
 from mixmem.results.distinctive import spread_of_variables
+from mixmem.words import measured, plain_number
 
 VOID = {"meta", "link", "br", "img", "line", "rect", "circle", "path", "polyline"}
 
@@ -60,13 +60,15 @@ def document(k=3, rows=50, variables=4, **changes):
             "gibbs": {"rhat": {"median": 1.01, "most": 1.2}}, "em": None,
         },
         "alpha0": {
-            "value": 1.0, "of_moments": 1.0, "estimated": True, "at_bound": False,
-            "standard_error_of_log": 0.1, "discrepancy": 0.02,
+            "value": 1.0, "estimated": True, "at_bound": False, "standard_error_of_log": 0.1,
             "tried": [[0.1, -9.0], [0.5, -5.0], [1.0, -4.0], [2.0, -4.5], [9.0, -80.0]],
         },
-        "blocks": {"count": 1, "negative_fraction": 0.12, "converged": 1, "each": [{"reason": "block done"}]},
-        "matching": {"blocks": 0, "guaranteed": 0, "assigned": 0, "each": [], "anchors_kept": matching},
-        "sweeps": {"count": 2, "reason": "theta stood still"},
+        "start": {
+            "way": "moments", "converged": True, "reason": "theta stood still", "alpha0": 1.0, "discrepancy": 0.02,
+            "blocks": {"count": 1, "negative_fraction": 0.12, "converged": 1, "each": [{"reason": "block done"}]},
+            "matching": {"blocks": 0, "guaranteed": 0, "assigned": 0, "each": [], "anchors_kept": matching},
+            "sweeps": {"count": 2, "reason": "theta stood still"},
+        },
     }  # fmt: skip
     report.update(changes)
     return {
@@ -116,18 +118,12 @@ def test_the_page_tells_what_was_found():
 
 def test_other_outcomes_are_said():
     names, theta, alpha, memberships = drawn()
-    match = document()["report"]["matching"]["anchors_kept"]
+    start = document()["report"]["start"]
+    match = start["matching"]["anchors_kept"]
     blocks = {"blocks": 2, "guaranteed": 1, "assigned": 1, "each": [match, match], "anchors_kept": match}
-    alpha0 = {
-        "value": 0.3,
-        "of_moments": 0.3,
-        "estimated": False,
-        "at_bound": False,
-        "standard_error_of_log": None,
-        "tried": [],
-        "discrepancy": -0.1,
-    }
-    changed = document(converged=False, reason="block done", sweeps=None, matching=blocks, alpha0=alpha0)
+    alpha0 = {"value": 0.3, "estimated": False, "at_bound": False, "standard_error_of_log": None, "tried": []}
+    start |= {"alpha0": 0.3, "discrepancy": -0.1, "sweeps": None, "matching": blocks}
+    changed = document(converged=False, reason="block done", alpha0=alpha0, start=start)
     changed["settings"]["alpha0"] = 0.3
     text = text_of(render_page(changed, names, theta, alpha, memberships))
     for words in (
@@ -140,8 +136,8 @@ def test_other_outcomes_are_said():
         "method": "em", "reason": "rows are long", "likelihood_before": None, "likelihood_after": None, "gibbs": None,
         "em": {"rounds": 7, "log_likelihood": -12345.67},
     }  # fmt: skip
-    none = {"count": 0, "negative_fraction": 0.0, "converged": 0, "each": []}
-    text = text_of(render_page(document(refine=climbed, blocks=none), names, theta, alpha, memberships))
+    none = {"way": "genotypes", "converged": True, "reason": "least squares", "directions": 2, "rounds": 9}
+    text = text_of(render_page(document(refine=climbed, start=none), names, theta, alpha, memberships))
     for words in ("The first estimate was taken", "alpha0 = 1, estimated"):
         assert words in text, words
     for words in ("Negative moments", "Matching", "moments' own alphas"):  # there were none
@@ -222,16 +218,23 @@ def test_numbers_are_shown_as_means():
     theta = np.array([[30.0, 62.0], [25.0, 100.0], [1.5, 5.0], [2.25, 16.0], [7.0, 7.0], [4.0, 4.0]])
     memberships = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]])
     about = document(k=2, rows=3, variables=3)
-    about["data"] |= {"kinds": {"continuous": 2, "count": 1}, "missing_cells": 1, "means": {"age": 45.25, "visits": 3}}
+    about["data"] |= {
+        "kinds": {"continuous": 2, "count": 1}, "in_words": {"continuous numbers": 2, "count": 1}, "all_of": [],
+        "genotypes": False, "missing_cells": 1, "means": {"age": 45.25, "visits": 3},
+    }  # fmt: skip
     text = text_of(render_page(about, NUMBERS, theta, np.ones(2), memberships))
     for words in (
-        "3 rows of 3 variables (2 continuous, 1 count, 11.1% of the cells missing)", "age: mean 62 (all rows 45.2)",
-        "visits: mean 5 (all rows 3)", "mean 30 62 standard deviation 5 10", "mean 1.5 5 standard deviation 1.5 4",
+        "3 rows of 3 variables (2 continuous numbers, 1 count, 11.1% of the cells missing)",
+        "age: mean 62 (all rows 45.2)", "visits: mean 5 (all rows 3)", "mean 30 62 standard deviation 5 10",
+        "mean 1.5 5 standard deviation 1.5 4",
         "Each cell is the mean for a row that belongs wholly to the component; the shade of a mean",
     ):  # fmt: skip
         assert words in text, words
     genotypes = [("rs1", "A", "probability"), ("rs1", "G", "probability")]
-    about["data"] |= {"kinds": {"dosage": 1}, "missing_cells": 0}
+    about["data"] |= {
+        "kinds": {"dosage": 1}, "in_words": {"genotype": 1}, "all_of": ["all genotypes"], "genotypes": True,
+        "missing_cells": 0,
+    }  # fmt: skip
     text = text_of(render_page(about, genotypes, np.array([[0.2, 0.9], [0.8, 0.1]]), np.ones(2), memberships))
     assert "variables (all genotypes) are described" in text
     assert "the frequency of an allele" in text

@@ -11,12 +11,12 @@ from scipy import stats
 from scipy.integrate import cumulative_trapezoid
 from scipy.special import gammaln
 
-from mixmem import GDLM, Schema, Variable, rmse, simulate_gdlm
+from mixmem import GDLM, Coding, Encoded, Schema, Variable, rmse, simulate_gdlm
 from mixmem.engine.local import threads
 from mixmem.kernels.gibbs import assign_cells, membership_posterior, rows_above
-from mixmem.kernels.streams import gamma, stream
+from mixmem.kernels.streams import log_gamma_draw, stream
 from mixmem.likelihood.contamination import clean_theta, noisy_theta
-from mixmem.likelihood.table import Evidence
+from mixmem.likelihood.table import LikelihoodTable
 from mixmem.progress import Progress
 from mixmem.refinement import gibbs
 from mixmem.refinement.gibbs import LOG_ETA, Batch, Chain, Unknowns, draw_slice, sample_posterior
@@ -77,8 +77,8 @@ def test_memberships_of_a_row_are_those_of_the_exact_posterior():
 def test_gamma_draws(shape):
     state, draws = stream(3, 0, 0), np.empty(20_000)
     for i in range(len(draws)):
-        state, draws[i] = gamma(np.uint64(state), shape)
-    assert stats.kstest(draws, stats.gamma(shape).cdf).pvalue > 1e-3
+        state, draws[i] = log_gamma_draw(np.uint64(state), shape)
+    assert stats.kstest(np.exp(draws), stats.gamma(shape).cdf).pvalue > 1e-3
 
 
 def test_slice_draws_keep_their_density():
@@ -95,7 +95,7 @@ def test_prior_is_the_posterior_of_a_table_that_says_nothing():
     """One row of one answer to each of two questions: alpha's shares and delta keep their priors, almost."""
     table = simulate_gdlm(2, 2, 2, n_levels=2, random_state=0)
     chain = Chain(
-        Evidence(table.codes, table.schema), np.full((4, 2), 0.5), np.array([0.5, 0.5]), Unknowns(False, True),
+        LikelihoodTable(table.encoded), np.full((4, 2), 0.5), np.array([0.5, 0.5]), Unknowns(False, True),
         np.random.SeedSequence(0),
     )  # fmt: skip
     chain.run(6000, keep=True)
@@ -107,7 +107,7 @@ def test_prior_is_the_posterior_of_a_table_that_says_nothing():
 def test_moments_of_theta_given_the_cells_are_those_of_its_dirichlet():
     """Guards the conditional mean and variance against any other scale: a level's marginal is a Beta of scipy's."""
     chain = Chain(
-        Evidence(TABLE.codes, TABLE.schema), TABLE.theta, TABLE.alpha, Unknowns(False, False), np.random.SeedSequence(1)
+        LikelihoodTable(TABLE.encoded), TABLE.theta, TABLE.alpha, Unknowns(False, False), np.random.SeedSequence(1)
     )  # fmt: skip
     for _ in range(3):
         eta = chain.eta
@@ -122,10 +122,11 @@ def test_moments_of_theta_given_the_cells_are_those_of_its_dirichlet():
 def test_eta_is_drawn_given_theta_and_its_own_prior(theta):
     """Guards the prior log eta ~ Normal(log 0.5, 1). Two variables say little of eta: without the prior it would sit
     at a bound. Draws against their distribution function, integrated over a grid."""
-    schema = Schema((Variable("a", ("0", "1")), Variable("b", ("0", "1", "2"))))
+    coding = Coding.of(Schema((Variable("a", ("0", "1")), Variable("b", ("0", "1", "2")))))
     theta = np.array(theta)
+    cells = LikelihoodTable(Encoded.of(np.zeros((2, 2), np.uint8), coding))
     chain = Chain(
-        Evidence(np.zeros((2, 2), np.uint8), schema), theta[:, None], np.ones(1), Unknowns(False, False),
+        cells, theta[:, None], np.ones(1), Unknowns(False, False),
         np.random.SeedSequence(0),
     )  # fmt: skip
     chain.theta = theta[:, None]
@@ -144,11 +145,11 @@ def test_eta_is_drawn_given_theta_and_its_own_prior(theta):
 
 def chains_of(means, inner=1.0, spread=0.0):
     """What is asked of chains whose batches had these means (chains, batches, rows, k) of theta."""
-    evidence = SimpleNamespace(units=np.ones((means.shape[2], 1)))
+    cells = SimpleNamespace(units=np.ones((means.shape[2], 1)))
     empty = np.empty(0)
     return [
         SimpleNamespace(
-            evidence=evidence,
+            cells=cells,
             batches=[Batch(m, np.full_like(m, spread), np.full_like(m, inner), empty, empty, empty) for m in chain],
         )
         for chain in means
@@ -191,7 +192,7 @@ def test_sampling_goes_on_until_the_chains_agree(monkeypatch):
     for agree, n_sweeps in ((True, gibbs.LEAST_BATCHES), (False, gibbs.LEAST_BATCHES + 3)):
         monkeypatch.setattr(gibbs, "_agree", lambda chains, agree=agree: agree)
         found = sample_posterior(
-            table.codes, table.schema, table.theta, table.alpha, Unknowns(False, False),
+            table.encoded, table.theta, table.alpha, Unknowns(False, False),
             seed=np.random.SeedSequence(0), progress=Progress(), most_batches=gibbs.LEAST_BATCHES + 3,
         )  # fmt: skip
         assert (found.converged, found.n_sweeps) == (agree, n_sweeps)
@@ -221,14 +222,14 @@ def test_noise_is_found_and_taken_off():
     assert abs(model.contamination_ - 0.1) < 0.06
     errors = [rmse(TABLE.theta, found.theta_.iloc[:, 3:]) for found in (model, moments)]
     assert errors[0] < 0.95 * errors[1]
-    chains = model.report_["refine"]["gibbs"]
-    assert chains["rhat"]["median"] < 1.1
-    assert chains["effective_sample_size"]["median"] > 50
-    assert model.report_["contamination"]["estimated"]
+    chains = model.report_.refine.gibbs
+    assert chains.rhat.median < 1.1
+    assert chains.effective_sample_size.median > 50
+    assert model.report_.contamination.estimated
 
 
 def test_the_same_on_any_number_of_threads():
-    arguments = (TABLE.codes, TABLE.schema, TABLE.theta, TABLE.alpha, Unknowns(True, True))
+    arguments = (TABLE.encoded, TABLE.theta, TABLE.alpha, Unknowns(True, True))
     found = []
     for n_jobs in (1, 2):
         with threads(n_jobs):
@@ -249,6 +250,6 @@ def test_cleaning_undoes_noise():
 def test_alpha_is_free_where_it_is_not_given():
     table = simulate_gdlm(1500, 30, 2, alpha=[0.9, 0.4], random_state=2)
     model = GDLM(2, random_state=0).fit(table.encoded)
-    assert model.report_["refine"]["method"] == "gibbs"
+    assert model.report_.refine.method == "gibbs"
     assert abs(np.log(model.alpha0_ / 1.3)) < 0.25
     assert np.abs(model.alpha_ - [0.9, 0.4]).max() < 0.25

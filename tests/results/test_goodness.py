@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixmem import GDLM, InputError, Schema, Variable, goodness_of_fit, simulate_gdlm
+from mixmem import GDLM, Coding, Encoded, InputError, Schema, Variable, goodness_of_fit, simulate_gdlm
 from mixmem.engine.local import threads
 from mixmem.plots import goodness_figure
 from mixmem.results.goodness import MOST_PAIRS, pair_counts, tile_pairs
@@ -16,8 +16,7 @@ from mixmem.results.simulate import draw_codes
 
 def compared(drawn, theta=None, alpha=None, **options):
     return goodness_of_fit(
-        drawn.codes,
-        drawn.schema,
+        drawn.encoded,
         drawn.theta if theta is None else theta,
         drawn.alpha if alpha is None else alpha,
         **options,
@@ -37,17 +36,19 @@ def mixed_table(n=400, seed=0):
     """Variables of 1 to 5 levels, one of them constant, drawn from a model."""
     rng = np.random.default_rng(seed)
     sizes = [2, 3, 1, 5, 2, 4]
-    schema = Schema(tuple(Variable(f"v{j}", tuple("abcde"[:d])) for j, d in enumerate(sizes)))
+    coding = Coding.of(Schema(tuple(Variable(f"v{j}", tuple("abcde"[:d])) for j, d in enumerate(sizes))))
     theta = np.vstack([rng.dirichlet(np.ones(d), size=2).T for d in sizes])
     alpha = np.array([0.6, 0.9])
-    return draw_codes(schema, theta, rng.dirichlet(alpha, size=n), 0.0, rng), schema, theta, alpha
+    codes = draw_codes(coding, theta, rng.dirichlet(alpha, size=n), 0.0, rng)
+    return Encoded.of(codes, coding), theta, alpha
 
 
 def test_every_figure_against_the_slow_form():
     """Loops over pairs and levels; the variance is that of the centred product, by summing over its four values."""
-    codes, schema, theta, alpha = mixed_table()
+    table, theta, alpha = mixed_table()
+    codes, schema = table.codes, table.schema
     n, alpha0 = len(codes), alpha.sum()
-    found = goodness_of_fit(codes, schema, theta, alpha)
+    found = goodness_of_fit(table, theta, alpha)
     pairs = found.pairs.set_index(["variable", "partner"])
     sums = dict.fromkeys(schema.names, np.zeros(2))
     for j, s in combinations(range(schema.n_variables), 2):
@@ -79,11 +80,12 @@ def test_every_figure_against_the_slow_form():
 
 
 def test_counts_of_pairs(monkeypatch):
-    codes, schema, *_ = mixed_table()
+    table, *_ = mixed_table()
+    codes, schema = table.codes, table.schema
     monkeypatch.setattr("mixmem.results.goodness.CHUNK_BYTES", 4 * 17 * 33)  # rows in chunks of 33
     everything = np.arange(schema.n_variables)
     onehot = np.hstack([np.eye(d)[codes[:, j]] for j, d in enumerate(schema.sizes)])
-    assert (pair_counts(codes, schema, everything[:3], everything) == onehot[:, : schema.offsets[3]].T @ onehot).all()
+    assert (pair_counts(table, everything[:3], everything) == onehot[:, : schema.offsets[3]].T @ onehot).all()
 
 
 @pytest.mark.parametrize(("n_levels", "alpha", "seed"), [(4, 0.1, 1), (4, 1.0, 2), (10, 0.1, 0)])
@@ -100,11 +102,13 @@ def test_about_one_where_the_model_holds(n_levels, alpha, seed):
 def test_rare_levels_do_not_cry_misfit():
     """Shares of about 1 %, expected together in 0.03 rows of 300: three such rows are no discovery."""
     rng = np.random.default_rng(0)
-    schema = Schema(tuple(Variable(f"v{j}", ("no", "yes")) for j in range(20)))
+    coding = Coding.of(Schema(tuple(Variable(f"v{j}", ("no", "yes")) for j in range(20))))
     theta = np.tile([[0.985, 0.995], [0.015, 0.005]], (20, 1))
     found = [
         goodness_of_fit(
-            draw_codes(schema, theta, rng.dirichlet([0.5, 0.5], size=300), 0.0, rng), schema, theta, np.full(2, 0.5)
+            Encoded.of(draw_codes(coding, theta, rng.dirichlet([0.5, 0.5], size=300), 0.0, rng), coding),
+            theta,
+            np.full(2, 0.5),
         )
         for _ in range(20)
     ]
@@ -160,8 +164,8 @@ def test_binary_pairs_tell_of_levels_found_together():
     rng = np.random.default_rng(0)
     first = rng.integers(0, 2, 500)
     codes = np.column_stack([first, np.where(rng.random(500) < 0.8, first, 1 - first)]).astype(np.uint8)
-    schema = Schema((Variable("a", ("no", "yes")), Variable("b", ("no", "yes"))))
-    found = goodness_of_fit(codes, schema, np.full((4, 1), 0.5), np.ones(1))
+    coding = Coding.of(Schema((Variable("a", ("no", "yes")), Variable("b", ("no", "yes")))))
+    found = goodness_of_fit(Encoded.of(codes, coding), np.full((4, 1), 0.5), np.ones(1))
     assert found.pairs.iloc[0][["level", "partner_level"]].tolist() == ["no", "no"]
     assert found.pairs.iloc[0]["z"] > 10
 
@@ -220,10 +224,10 @@ def test_figure_names_the_worst_pairs(survey, tmp_path):
 
 def test_refusals(survey):
     with pytest.raises(InputError, match=r"codes have shape \(5000, 24\); expected rows of 25 variables"):
-        goodness_of_fit(survey.codes[:, 1:], survey.schema, survey.theta, survey.alpha)
+        goodness_of_fit(Encoded.of(survey.codes[:, 1:], survey.coding), survey.theta, survey.alpha)
     with pytest.raises(InputError, match=r"theta has shape \(99, 4\).*needs \(100, k\)"):
         compared(survey, survey.theta[1:])
     with pytest.raises(InputError, match="max_partners must be at least 1; got 0"):
         compared(survey, max_partners=0)
     with pytest.raises(InputError, match="one variable only"):
-        goodness_of_fit(survey.codes[:, :1], Schema(survey.schema.variables[:1]), survey.theta[:4], survey.alpha)
+        goodness_of_fit(survey.encoded.take_variables(np.arange(1)), survey.theta[:4], survey.alpha)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mixmem import GDLM, InputError, Schema, Variable, align_components, load, simulate_gdlm
+from mixmem import GDLM, Coding, InputError, Schema, Variable, align_components, load, simulate_gdlm
 from mixmem.data.encode import Encoded
 from mixmem.progress import Progress
 from mixmem.refinement.choose import choose_method
@@ -98,7 +98,7 @@ def test_intervals_stay_with_the_file_and_need_the_table_otherwise(tmp_path):
 
 def test_a_copied_model_leaves_its_table_behind():
     fitted = model(refine=None)
-    assert copy.deepcopy(fitted)._table is None
+    assert copy.deepcopy(fitted)._training is None
     assert len(fitted.intervals()) == 183
 
 
@@ -136,9 +136,9 @@ def test_membership_intervals_are_a_table_by_row_and_component():
 
 def table_of(n_rows, n_variables, kind="categorical", weights=None):
     """A table of this shape, of which every cell is the same byte."""
-    schema = Schema(tuple(Variable(f"v{j}", ("0", "1"), kind=kind) for j in range(n_variables)))
+    coding = Coding.of(Schema(tuple(Variable(f"v{j}", ("0", "1"), kind=kind) for j in range(n_variables))))
     codes = np.broadcast_to(np.zeros(1, np.uint8), (n_rows, n_variables))
-    return Encoded(codes, schema, np.broadcast_to(0, n_rows), weights)
+    return Encoded(codes, coding, np.broadcast_to(0, n_rows), weights)
 
 
 def test_auto_refines_short_rows_and_says_why():
@@ -175,7 +175,7 @@ def test_given_contamination_is_taken_off_and_put_back():
 def test_components_are_put_into_the_order_of_another_model():
     one, two = model(), model(random_state=1)
     before = two.theta_.copy()
-    two._set(two.schema_, two._theta[:, [2, 0, 1]], two.alpha_[[2, 0, 1]], two.contamination_)
+    two._set(two.coding_, two._theta[:, [2, 0, 1]], two.alpha_[[2, 0, 1]], two.contamination_, two.report_)
     two._errors = two._errors.ordered(np.array([2, 0, 1]))
     assert two.align_to(one) is two
     assert np.abs(two._theta - one._theta).max() < 0.1

@@ -14,10 +14,10 @@ def test_alpha0_is_found_within_a_third(alpha0):
     table = simulate_gdlm(3000, 60, 3, alpha=alpha0 * shares, random_state=0)
     model = GDLM(3, random_state=0).fit(table.codes)
     assert 0.67 < model.alpha0_ / alpha0 < 1.5
-    said = model.report_["alpha0"]
-    assert said["estimated"]
-    assert said["value"] == pytest.approx(model.alpha0_)
-    assert len(said["tried"]) >= 12
+    said = model.report_.alpha0
+    assert said.estimated
+    assert said.value == pytest.approx(model.alpha0_)
+    assert len(said.tried) >= 12
 
 
 def test_the_peak_of_a_parabola_is_found_between_points():

@@ -133,14 +133,14 @@ def test_covariance_is_that_of_the_levels(table):
     levels = np.arange(4)
     one, other = ((table.codes[:, side, None] == levels).reshape(500, -1) for side in (left, right))
     expected = np.cov(one.T, other.T, bias=True)[: one.shape[1], one.shape[1] :]
-    np.testing.assert_allclose(_covariance(table.codes, table.schema, left, right), expected, atol=1e-14)
+    np.testing.assert_allclose(_covariance(table.encoded, left, right), expected, atol=1e-14)
 
 
 @pytest.mark.parametrize("k", [2, 4])
 def test_singular_values_above_noise_count_the_components(k):
     drawn = simulate_gdlm(1000, 20, k, n_levels=3, alpha=0.2, random_state=3)
     with threads(1):
-        spectrum = moment_spectrum(drawn.codes, drawn.schema, 8, np.random.default_rng(0))
+        spectrum = moment_spectrum(drawn.encoded, 8, np.random.default_rng(0))
     assert len(spectrum.values) == len(spectrum.noise) == 8
     assert (np.diff(spectrum.values) <= 0).all()
     assert spectrum.n_components == k

@@ -72,9 +72,14 @@ def rewrite(path, **changes):
     save_file(ARRAYS, path, metadata={"mixmem": json.dumps(document)})
 
 
+def test_the_first_format_is_read(saved):
+    rewrite(saved, format_version=1, header=HEADER)
+    assert load_model(saved)[1] == HEADER
+
+
 def test_newer_and_foreign_formats_are_refused(saved):
-    rewrite(saved, format_version=2)
-    with pytest.raises(InputError, match=r"format version 2, written by a newer mixmem.*upgrade"):
+    rewrite(saved, format_version=3)
+    with pytest.raises(InputError, match=r"format version 3, written by a newer mixmem.*upgrade"):
         load_model(saved)
     rewrite(saved, format="other")
     with pytest.raises(InputError, match="has the format 'other'; expected 'mixmem-model'"):

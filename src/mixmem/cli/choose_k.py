@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from mixmem import __version__
 from mixmem.cli.compilation import announce_compilation
@@ -17,6 +14,7 @@ from mixmem.cli.reading import Described
 from mixmem.parameters import check_parameters
 from mixmem.progress import current
 from mixmem.selection.n_components import KChoice, check_candidates, choose_k
+from mixmem.storage.provenance import provenance
 
 COLUMNS = {
     "k": "{:>4.0f}",
@@ -55,7 +53,7 @@ def run_choice(
         choice,
         {
             "mixmem": __version__,
-            "versions": {"python": platform.python_version(), "numpy": np.__version__},
+            **provenance(),
             "data": {"path": str(data), "rows": n, "variables": p, "id": described.row_id},
             "settings": {**settings, "variables": described.kinds, "missing": missing},
             "seed": choice.seed,

@@ -246,7 +246,7 @@ def simulate(
     out: options.OutFolder,
     variables: options.Variables = 25,
     counts: options.Counts = 0,
-    continuous: options.Continuous = 0,
+    continuous: options.Reals = 0,
     levels: options.Levels = 4,
     noise: options.Noise = 0.0,
     missing: options.MissingShare = 0.0,

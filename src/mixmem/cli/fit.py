@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -28,6 +27,7 @@ from mixmem.output.page import render_page
 from mixmem.output.tables import as_polars, component_names, membership_frame, write_alpha, write_table, write_theta
 from mixmem.parameters import check_parameters
 from mixmem.progress import current
+from mixmem.storage.provenance import provenance
 
 LIKELIHOOD_CELLS = 500_000
 GOODNESS_CELLS = 500_000
@@ -94,7 +94,7 @@ def run_fit(
     fitted = {stage: seconds for stage, seconds in model.report_.seconds.items() if stage != "read"}
     document = {
         "mixmem": __version__,
-        "versions": {"python": platform.python_version(), "numpy": np.__version__},
+        **provenance(),
         "data": {
             "path": str(data if shown_as is None else shown_as),
             "rows": len(table.codes),

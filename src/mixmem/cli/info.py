@@ -11,11 +11,12 @@ import numpy as np
 
 from mixmem.cli.facts import Facts
 from mixmem.cli.reading import Described
-from mixmem.data.encode import IGNORED, MIN_VARIABLES, Encoded, encode
+from mixmem.data.encode import Encoded, encode
 from mixmem.data.infer_kinds import MOST_INTEGERS
 from mixmem.data.level_text import NUMBER_TEXT
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.table import Coded, Locus, Table
+from mixmem.data.table_checks import IGNORED, MIN_VARIABLES
 from mixmem.errors import InputError
 from mixmem.moments.anchors import largest_k
 from mixmem.progress import current

@@ -175,7 +175,7 @@ Rounds = Annotated[int, typer.Option("--rounds", min=1, help="Rounds at most.")]
 Rows = Annotated[int, typer.Option("--rows", min=1, help="Rows to draw.")]
 Variables = Annotated[int, typer.Option("--variables", min=0, help="Categories to draw.")]
 Counts = Annotated[int, typer.Option("--counts", min=0, help="Counts to draw beside them.")]
-Continuous = Annotated[int, typer.Option("--continuous", min=0, help="Continuous numbers to draw beside them.")]
+Reals = Annotated[int, typer.Option("--continuous", min=0, help="Continuous numbers to draw beside them.")]
 MissingShare = Annotated[
     float, typer.Option("--missing", min=0.0, max=1.0, metavar="SHARE", help="Share of cells lost at random.")
 ]
@@ -219,8 +219,8 @@ def number_or_auto(option: str, text: str, kind: type[int] | type[float]) -> str
 
 def kinds_of(texts: list[str] | None) -> dict[str, str] | None:
     """Kinds by column, from texts such as age=continuous; None if there are none."""
-    from mixmem.data.encode import IGNORED
     from mixmem.data.kinds import KINDS
+    from mixmem.data.table_checks import IGNORED
 
     found: dict[str, str] = {}
     for text in texts or ():

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mixmem.data.encode import IGNORED, Encoded, encode
+from mixmem.data.encode import Encoded, encode
 from mixmem.data.kinds import KINDS
 from mixmem.data.read import read_table
 from mixmem.data.schema import Schema
 from mixmem.data.table import Table
+from mixmem.data.table_checks import IGNORED
 from mixmem.errors import InputError
 from mixmem.words import suggestion
 

@@ -6,34 +6,35 @@ A level is known by its canonical text: the integer 1, the float 1.0 and the tex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mixmem.data.coding import Coding, ColumnCoding
-from mixmem.data.columns import Asked, Columns, as_numbers, columns_of
-from mixmem.data.genotype_codes import allele_pairs, pair_code
-from mixmem.data.kinds import KINDS
+from mixmem.data.column_coders import Asked, as_numbers
+from mixmem.data.columns import Columns, columns_of
 from mixmem.data.kinds.base import MAX_CODES
-from mixmem.data.level_text import canonical_text, type_of_texts
+from mixmem.data.match_columns import match_columns
 from mixmem.data.read import read_table
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.stacking import in_order_of, refuse_other_columns, stack
-from mixmem.data.table import Coded, Column, Locus, Table, Unusable
+from mixmem.data.table import Table
+from mixmem.data.table_checks import (
+    IGNORED,
+    blanked,
+    check_declared,
+    check_shape,
+    check_weights,
+    refuse_alike,
+    without_weights,
+)
 from mixmem.data.value_grid import MOST_VALUES
 from mixmem.errors import InputError
-from mixmem.words import listing, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MIN_VARIABLES = 2
-"""A component shows in how variables go together."""
-
-IGNORED = "ignore"
-"""Declared of a column that takes no part."""
 
 
 @dataclass(frozen=True)
@@ -175,26 +176,26 @@ def encode(
         schema = coding.schema
     table = read_table(data, row_id=row_id)
     if weight is not None:
-        table, weights = _without_weights(table, weight)
+        table, weights = without_weights(table, weight)
     elif weights is not None:
         weights = check_weights(weights, table.n_rows)
     if weights is not None and not weights.all():
         table, weights = table.rows(weights > 0.0), weights[weights > 0.0]
     if missing is not None:
-        table = _blanked(table, missing)
+        table = blanked(table, missing)
     if schema is None:
         declared = dict(kinds or {})
-        _check_declared(declared, table)
+        check_declared(declared, table)
         table = table.take([j for j, name in enumerate(table.names) if declared.get(name) != IGNORED])
         if table.loci is not None:
             seen = np.asarray(np.any(np.asarray(table.columns) >= 0, axis=0))
             table = table.take([j for j, locus in enumerate(table.loci) if seen[j] and len(locus.alleles) > 1])
-            _refuse_alike(table)
+            refuse_alike(table)
     else:
         declared = {variable.name: variable.kind for variable in schema.variables}
-    _check_shape(table, schema)
+    check_shape(table, schema)
     if schema is not None:
-        table = _match_columns(table, schema)
+        table = match_columns(table, schema)
     most = MOST_VALUES if (schema is None if gather is None else gather) else MAX_CODES
     groups = list(columns_of(table, Asked(declared, schema, coding, weights, most)))
     columns = _in_order(groups, table, schema)
@@ -298,178 +299,6 @@ def decoded(codes: np.ndarray, column: ColumnCoding) -> np.ndarray:
     ):
         values = np.array([np.nan if value is None else value for value in held], dtype=float)
     return np.asarray(values[codes])
-
-
-# --- What is asked of the table as a whole
-
-
-def _check_declared(declared: Mapping[str, str], table: Table) -> None:
-    for name, kind in declared.items():
-        if name not in table.names:
-            raise InputError(f"there is no variable {name!r}{suggestion(name, table.names)}")
-        if kind not in KINDS and kind != IGNORED:
-            raise InputError(f"variable {name!r} is declared {kind!r}; expected one of {', '.join(KINDS)}, {IGNORED}")
-        if table.loci is not None and kind != IGNORED and KINDS[kind].cells != "copies":
-            raise InputError(
-                f"variable {name!r} is declared {kind!r}, but variants of a genotype file are of kind dosage; expected "
-                f"{IGNORED} or nothing"
-            )
-
-
-def _without_weights(table: Table, name: str) -> tuple[Table, np.ndarray]:
-    """The table without its column of weights, and the weights (n,)."""
-    if name not in table.names:
-        raise InputError(f"there is no column {name!r} to take weights from{suggestion(name, table.names)}")
-    position = table.names.index(name)
-    weights = check_weights(as_numbers(table.column(position), position, table), table.n_rows, f"column {name!r}")
-    return table.take([j for j in range(table.n_columns) if j != position]), weights
-
-
-def check_weights(weights: Any, n_rows: int, where: str = "sample_weight") -> np.ndarray:
-    """Weights (n,) as positive floats."""
-    try:
-        found = np.asarray(weights, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{where} must be numbers, one a row ({error})") from error
-    if found.shape != (n_rows,):
-        raise InputError(f"{where} has shape {found.shape}; expected ({n_rows},), a weight for every row")
-    if not found.any():
-        raise InputError(f"{where}: every weight is zero; expected some rows to count")
-    if not np.isfinite(found).all() or (found < 0.0).any():
-        bad = int(np.argmax(~(np.isfinite(found) & (found >= 0.0))))
-        raise InputError(f"{where}, row {bad + 1} holds {found[bad]}; expected finite weights of at least 0")
-    return found
-
-
-def _blanked(table: Table, missing: Any) -> Table:
-    """The table with the given values made missing."""
-    if table.loci is not None:
-        raise InputError("genotype files say themselves which cells are missing; expected missing=None")
-    if not isinstance(missing, Mapping):
-        missing = dict.fromkeys(table.names, missing)
-    columns: list[Column] = [table.column(j) for j in range(table.n_columns)]
-    for name, given in missing.items():
-        if name not in table.names:
-            raise InputError(f"missing names a column {name!r} that is not there{suggestion(name, table.names)}")
-        listed = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
-        texts = {form for value in listed for form in (canonical_text(value, "str"), _as_typed(value))}
-        j = table.names.index(name)
-        columns[j] = _blanked_column(columns[j], texts)
-    return replace(table, columns=tuple(columns))
-
-
-def _as_typed(value: Any) -> str:
-    """The canonical text of what a text stands for."""
-    return canonical_text(value, type_of_texts([value])) if isinstance(value, str) else canonical_text(value, "str")
-
-
-def _blanked_column(column: Column, texts: set[str]) -> Column:
-    if isinstance(column, Unusable):
-        return column
-    if isinstance(column, Coded):
-        typed = [canonical_text(v, "str") in texts or (column.untyped and _as_typed(v) in texts) for v in column.values]
-        gone = np.append(np.array(typed, dtype=bool), False)
-        return replace(column, codes=np.where(gone[column.codes], -1, column.codes))
-    present = [value for value in np.unique(column).tolist() if canonical_text(value, "str") in texts]
-    if not present:
-        return column
-    return np.where(np.isin(column, present), np.nan, column.astype(np.float64))
-
-
-def _check_shape(table: Table, schema: Schema | None) -> None:
-    shape = (table.n_rows, table.n_columns)
-    if table.n_rows < 1:
-        raise InputError(
-            f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required: the table has no rows"
-        )
-    if schema is not None:
-        return
-    if table.n_columns < MIN_VARIABLES:
-        raise InputError(
-            f"Found array with {table.n_columns} feature(s) (shape={shape}) while a minimum of "
-            f"{MIN_VARIABLES} is "
-            "required: memberships show in how variables go together; " + _separator_hint(table)
-        )
-    if table.n_rows < 2:
-        raise InputError(
-            f"Found array with 1 sample(s) (shape={shape}) while a minimum of 2 is required to learn levels: "
-            "give the table more rows"
-        )
-
-
-def _separator_hint(table: Table) -> str:
-    """What to do about too few columns: a file with another separator has all of them in one."""
-    for separator, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-        if table.n_columns == 1 and separator in table.names[0]:
-            return f"the columns seem to be separated by {word}: save the file with commas, or tabs as .tsv"
-    return "give the table more columns"
-
-
-def _match_columns(table: Table, schema: Schema) -> Table:
-    if table.positional:
-        if table.n_columns != schema.n_variables:
-            raise InputError(
-                f"X has {table.n_columns} features, but mixmem is expecting {schema.n_variables} features "
-                "as input: "
-                f"give the columns {listing(schema.names)}, in this order"
-            )
-        table = replace(table, names=schema.names, positional=False)
-    if table.loci is not None:
-        return _match_loci(table, table.loci, schema)
-    positions = {name: position for position, name in enumerate(table.names)}
-    missing = [name for name in schema.names if name not in positions]
-    if missing:
-        hint = suggestion(missing[0], table.names)
-        raise InputError(
-            f"the data lack {len(missing)} of the model's {schema.n_variables} columns: {listing(missing)}; "
-            f"add or rename columns (for {missing[0]!r}{hint.replace('expected', 'the data have')})"
-        )
-    return table.take([positions[name] for name in schema.names])
-
-
-def _match_loci(table: Table, loci: tuple[Locus, ...], schema: Schema) -> Table:
-    """Genotypes at the model's loci, found by name, in its coding: alleles are matched by their names too.
-
-    A locus that the table lacks, or at which it holds an allele that the model does not know, is missing in every row.
-    """
-    found = {name: position for position, name in enumerate(table.names)}
-    if not any(name in found for name in schema.names):
-        raise InputError(
-            f"the data have none of the model's {schema.n_variables} variants; it knows {listing(schema.names, 3)}, "
-            f"the data {listing(table.names, 3)}: give variants the same ids"
-        )
-    columns = np.full((table.n_rows, schema.n_variables), -1, dtype=np.int16)
-    for j, variable in enumerate(schema.variables):
-        if variable.own_kind.cells != "copies":
-            raise InputError(f"variable {variable.name!r} of the model is {variable.kind}, but the data are genotypes")
-        if variable.name in found:
-            position = found[variable.name]
-            alleles = {allele: at for at, allele in enumerate(variable.levels)}
-            places = np.array([alleles.get(allele, -1) for allele in loci[position].alleles])
-            pairs = places[allele_pairs(len(places))]
-            codes = np.append(pair_code(pairs[:, 0], pairs[:, 1]), -1)  # code -1 finds the missing one
-            held = codes[table.columns[:, position]]  # type: ignore[call-overload]
-            # If some alleles are unknown the others are no sample of the genotypes: then all count as missing.
-            if not ((held < 0) & (table.columns[:, position] >= 0)).any():  # type: ignore[call-overload]
-                columns[:, j] = held
-    if (columns < 0).all():
-        name = next(name for name in schema.names if name in found)
-        known = schema.variables[schema.names.index(name)].levels
-        raise InputError(
-            f"no genotype of the data has alleles the model knows: at {name!r} it knows {listing(known)}, the data "
-            f"have {listing(loci[found[name]].alleles)}; they may be of the other strand, or coded otherwise"
-        )
-    return replace(table, names=schema.names, columns=columns, loci=tuple(Locus(v.levels) for v in schema.variables))
-
-
-def _refuse_alike(table: Table) -> None:
-    """Genotypes among which nothing differs say nothing of components."""
-    genotypes = np.asarray(table.columns)
-    if genotypes.size and not ((genotypes >= 0) & (genotypes != genotypes.max(axis=0))).any():
-        raise InputError(
-            f"all {table.n_rows} samples have the same genotype at each of the {table.n_columns} variants; expected "
-            "variants at which they differ"
-        )
 
 
 def _in_order(groups: list[Columns], table: Table, schema: Schema | None) -> list[ColumnCoding]:

@@ -18,3 +18,10 @@ if config.DISABLE_JIT:  # type: ignore[attr-defined]
     # With NUMBA_DISABLE_JIT=1 kernels are plain Python, and NumPy's numbers would warn where compiled ones wrap around
     # or become infinite without a word.
     kernel = vector_kernel = np.errstate(all="ignore")
+
+
+def processor() -> str:
+    """Return the name of the processor that kernels are compiled for."""
+    from llvmlite.binding import get_host_cpu_name
+
+    return str(get_host_cpu_name())

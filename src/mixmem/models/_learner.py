@@ -2,63 +2,32 @@
 
 from __future__ import annotations
 
-import inspect
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mixmem.data.coding import Coding
-from mixmem.data.encode import Encoded, check_weights, encode, encode_as
-from mixmem.data.read import read_table
-from mixmem.data.schema import Schema
+from mixmem.data.encode import Encoded, encode_as
 from mixmem.engine.local import threads
 from mixmem.errors import InputError
-from mixmem.likelihood.contamination import Noise, noisy_theta
-from mixmem.likelihood.marginal import log_marginal
-from mixmem.likelihood.memberships import RowFit, fit_rows
+from mixmem.models._fitted import Fitted, Training
 from mixmem.moments.anchors import anchor_moments, make_plan
-from mixmem.moments.components import alignment
-from mixmem.moments.estimate import Settings, Start, estimate, sweep_tolerance
+from mixmem.moments.estimate import Settings, Start, estimate
 from mixmem.moments.sums import FirstMoments, first_moments
 from mixmem.parameters import PARAMETERS, check_parameters
-from mixmem.progress import LineProgress, Progress, current
+from mixmem.progress import Progress
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.refinement.admixture_start import genotype_start
 from mixmem.refinement.choose import choose_method, refine
-from mixmem.refinement.cross_validation import cross_validation
-from mixmem.results.fit_report import FitReport, fit_report, read_report
-from mixmem.results.goodness import Goodness, goodness_of_fit
-from mixmem.results.impute import filled_frame, fillings, imputed
-from mixmem.results.simulate import draw_table
-from mixmem.results.uncertainty import Uncertainty, from_posterior, jackknife, membership_intervals
+from mixmem.results.fit_report import fit_report
+from mixmem.results.uncertainty import from_posterior
 from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import Alpha0, choose_alpha0
-from mixmem.storage.model_file import load_model, save_model
-from mixmem.typing import Array
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-
-@dataclass
-class Training:
-    """The table that a model was fitted to, its first moments if they were taken, the rows' likeliest memberships if
-    the likelihood was climbed, and their memberships once they are asked for."""
-
-    table: Encoded
-    first: FirstMoments | None
-    likeliest: Array | None
-    rows: RowFit | None = None
-
-    def ordered(self, order: NDArray[np.int64]) -> Training:
-        """Return the same with components in another order."""
-        return Training(self.table, self.first, None if self.likeliest is None else self.likeliest[:, order])
+    pass
 
 
 @dataclass(frozen=True)
@@ -79,14 +48,11 @@ def refuse_more_components_than_rows(n_components: int, table: Encoded) -> None:
         )
 
 
-class Learner:
+class Learner(Fitted):
     """What :class:`mixmem.GDLM` does, without scikit-learn: importing that takes longer than many a fit.
 
     The parameters and attributes are those of GDLM.
     """
-
-    _training: Training | None = None
-    _errors: Uncertainty | None = None
 
     def __init__(
         self,
@@ -218,316 +184,3 @@ class Learner:
             self.feature_names_in_ = np.asarray(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-
-    @property
-    def memberships_(self) -> Array:
-        """Memberships (n, k) of the rows the model was fitted to, as :meth:`transform` gives them."""
-        return self.rows_.memberships
-
-    @property
-    def rows_(self) -> RowFit:
-        """Memberships and likelihoods of the rows the model was fitted to, computed when first asked for."""
-        training = self._trained()
-        if training.rows is None:
-            training.rows = self._fit_rows(training.table)
-        return training.rows
-
-    def _trained(self) -> Training:
-        self._check_fitted()
-        if self._training is None:
-            raise InputError(
-                "a stored model does not hold the rows it was fitted to; expected transform(X) or fit_rows(X) with them"
-            )
-        return self._training
-
-    def transform(self, X: Any) -> Array:
-        """Return memberships (n, k) of rows, which sum to one: the mode of the posterior in softmax coordinates."""
-        return self.fit_rows(X).memberships
-
-    def fit_rows(self, X: Any) -> RowFit:
-        """Return memberships together with each row's likelihood and how well Newton's method ended."""
-        table = self._encoded(X)
-        return self.rows_ if self._is_training(table) else self._fit_rows(table)
-
-    def _is_training(self, table: Encoded) -> bool:
-        return self._training is not None and table is self._training.table
-
-    def _fit_rows(self, table: Encoded) -> RowFit:
-        with threads(self.n_jobs):
-            return fit_rows(table, self._noisy, self.alpha_, progress=self._progress())
-
-    def score_samples(self, X: Any) -> Array:
-        """Return the log-likelihood of every row (n,), memberships integrated out under Dirichlet(alpha).
-
-        Up to 300 variables by a particle filter, whose standard error was 0.3 to 0.6 per row for 25 to 100 variables
-        (equal rows get equal values); longer rows by Laplace's method.
-        """
-        table = self._encoded(X)
-        with threads(self.n_jobs):
-            return log_marginal(table, self._noisy, self.alpha_)
-
-    def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
-        """Return the mean log-likelihood of a row, with weights (n,) if rows stand for several."""
-        scores = self.score_samples(X)
-        weights = None if sample_weight is None else check_weights(sample_weight, len(scores))
-        return float(np.average(scores, weights=weights))
-
-    def impute(self, X: Any) -> pd.DataFrame:
-        """The table with its missing cells filled by what the row's memberships make most likely.
-
-        Categories and genotypes get their most probable value, numbers their mean (whole ones rounded). A pandas frame
-        comes back with all else as it was; anything else as a frame of the model's columns.
-
-        >>> from mixmem import GDLM, simulate_mixed
-        >>> drawn = simulate_mixed(300, 2, n_categorical=6, n_count=3, n_continuous=3, missing=0.1, random_state=0)
-        >>> model = GDLM(2, alpha0=0.6, refine=None, random_state=0).fit(drawn.frame)
-        >>> int(model.impute(drawn.frame).isna().sum().sum())
-        0
-        """
-        source = None if isinstance(X, Encoded) else read_table(X)
-        table = self._encoded(X if source is None else source)
-        memberships = self.fit_rows(table).memberships
-        if (pandas := sys.modules.get("pandas")) and isinstance(X, pandas.DataFrame):
-            return filled_frame(X, table, self._theta, memberships)
-        return imputed(table, self._theta, memberships, source)
-
-    def fillings(self, X: Any) -> list[tuple[int, NDArray[np.int64], list[Any]]]:
-        """Of every variable with missing cells: its position, their rows, and the values that :meth:`impute` gives."""
-        table = self._encoded(X)
-        return list(fillings(table, self._theta, self.fit_rows(table).memberships))
-
-    def sample(self, n_samples: int = 1, *, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
-        """Draw new rows from the fitted model, with the columns and levels of the table it was fitted to."""
-        self._check_fitted()
-        if n_samples < 1:
-            raise InputError(f"n_samples must be an integer of at least 1; got {n_samples!r}")
-        return draw_table(self.schema_, self._noisy, self.alpha_, n_samples, np.random.default_rng(random_state))
-
-    def cross_validation(self, X: Any, folds: int = 5) -> float:
-        """Error of predicting genotypes that were hidden, one of the ``folds`` after the other, as ADMIXTURE says it.
-
-        For tables of diploid loci with two alleles. The smaller the better: compare fits with different numbers of
-        components to the same table.
-        """
-        table = self._encoded(X)
-        start = self.fit_rows(table).memberships
-        seed = np.random.SeedSequence([*np.random.SeedSequence(self.report_.seed).generate_state(4), 6])
-        with threads(self.n_jobs):
-            return cross_validation(table, self._theta, start, folds=folds, seed=seed, progress=self._progress())
-
-    def intervals(self, level: float = 0.95, X: Any = None) -> pd.DataFrame:
-        """Estimates, standard errors and intervals of theta, alpha and the contamination, as one table.
-
-        Columns: parameter, variable, level, statistic, component, estimate, standard_error, lower, upper. After
-        sampling they are those of the posterior. Otherwise rows are left out in twenty groups and the moment estimate
-        is made again from there by a few sweeps, when this is first called (alpha0 is taken as known); a model read
-        from a file needs the table ``X`` for it.
-
-        >>> from mixmem import GDLM, simulate_gdlm
-        >>> model = GDLM(2, alpha0=0.2, random_state=0).fit(simulate_gdlm(300, 9, 2, random_state=0).frame)
-        >>> model.intervals(level=0.9).columns.tolist()[-4:]
-        ['estimate', 'standard_error', 'lower', 'upper']
-        """
-        self._check_fitted()
-        _check_level(level)
-        if self._errors is None or (X is not None and self._errors.alpha_draws is None):
-            self._errors = self._jackknife(self._table_of(X))
-        return self._errors.table(self.schema_, self._theta, self.alpha_, level)
-
-    def _table_of(self, X: Any) -> Encoded:
-        """Return the table that the model was fitted to, coded as it was then."""
-        if X is not None:
-            known = self.coding_ if all(len(c.values) for c in self.coding_.columns if c.is_number) else None
-            return (
-                X
-                if isinstance(X, Encoded)
-                else encode(X, None if known else self.schema_, coding=known, missing=self.missing, gather=True)
-            )
-        if self._training is None:
-            raise InputError(
-                "standard errors of a moment estimate need the table it came from, which a stored model does not hold; "
-                "expected intervals(X=table), or a model fitted with refine='gibbs'"
-            )
-        return self._training.table
-
-    def _jackknife(self, table: Encoded) -> Uncertainty:
-        if table.n_rows != self.report_.rows:
-            raise InputError(
-                f"standard errors need the table the model was fitted to, of {self.report_.rows} rows; "
-                f"this one has {table.n_rows}"
-            )
-        if table.n_variables < 3:
-            raise InputError(
-                "two variables have no third moments, and so no standard errors without sampling; expected "
-                "refine='gibbs'"
-            )
-        if self.report_.refine.method == "em":
-            raise InputError("there are no standard errors after refine='em'; expected None or 'gibbs'")
-        k, seed = len(self.alpha_), np.random.SeedSequence(self.report_.seed)
-        tol = sweep_tolerance(k, table.n_rows)
-        noise = 1.0 - self.contamination_
-        with threads(self.n_jobs):
-            found = jackknife(table, self._noisy, self.alpha_, tol=tol, seed=seed, progress=self._progress())
-        return replace(found, theta=np.where(Noise(self.schema_).takes_part[:, None], found.theta / noise, found.theta))
-
-    def membership_intervals(self, X: Any, level: float = 0.95) -> pd.DataFrame:
-        """Posterior mean of every row's memberships with its interval; theta is taken as known.
-
-        Columns: row, component, estimate, standard_error, lower, upper; n * k lines.
-
-        >>> from mixmem import GDLM, simulate_gdlm
-        >>> table = simulate_gdlm(300, 9, 2, random_state=0).frame
-        >>> model = GDLM(2, alpha0=0.2, random_state=0).fit(table)
-        >>> model.membership_intervals(table[:5]).shape
-        (10, 6)
-        """
-        import pandas as pd
-
-        table = self._encoded(X)
-        _check_level(level)
-        with threads(self.n_jobs):
-            mean, error, (low, high) = membership_intervals(
-                table, self._noisy, self.alpha_, level, progress=self._progress()
-            )
-        n, k = mean.shape
-        return pd.DataFrame(
-            {
-                "row": np.repeat(table.row_ids, k),
-                "component": np.tile(np.arange(1, k + 1), n),
-                "estimate": mean.ravel(),
-                "standard_error": error.ravel(),
-                "lower": low.ravel(),
-                "upper": high.ravel(),
-            }
-        )
-
-    def goodness_of_fit(self, X: Any) -> Goodness:
-        """Pairs of answers in a table against what the components say, worst variables first.
-
-        >>> from mixmem import GDLM, simulate_gdlm
-        >>> table = simulate_gdlm(300, 9, 2, random_state=0).frame
-        >>> GDLM(2, alpha0=0.2, random_state=0).fit(table).goodness_of_fit(table).variables.shape
-        (9, 9)
-        """
-        table = self._encoded(X).repeated("goodness of fit")
-        first = self._training.first if self._training is not None and self._is_training(table) else None
-        with threads(self.n_jobs):
-            return goodness_of_fit(table, self._noisy, self.alpha_, first=first)
-
-    def align_to(self, other: Learner) -> Self:
-        """Put the components into the order of another model's, whose theta they resemble most; returns the model.
-
-        The models may be fitted to different tables, as long as they share some variables and levels.
-
-        >>> from mixmem import GDLM, simulate_gdlm
-        >>> table = simulate_gdlm(500, 9, 3, random_state=0).frame
-        >>> model = GDLM(3, alpha0=0.3, random_state=0).fit(table[:250])
-        >>> model.align_to(GDLM(3, alpha0=0.3, random_state=1).fit(table[250:])).alpha_.shape
-        (3,)
-        """
-        self._check_fitted()
-        other._check_fitted()
-        order = alignment(other.schema_, other._theta, self.schema_, self._theta).order
-        self._set(self.coding_, self._theta[:, order], self.alpha_[order], self.contamination_, self.report_)
-        if self._errors is not None:
-            self._errors = self._errors.ordered(order)
-        if self._training is not None:
-            self._training = self._training.ordered(order)
-        return self
-
-    def save(self, path: str | Path) -> None:
-        """Write the model to a file, atomically; ``mixmem.load`` reads it. Neither uses pickle."""
-        self._check_fitted()
-        parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
-        header = {"coding": self.coding_.to_dict(), "parameters": parameters, "report": self.report_.to_plain()}
-        arrays = {"theta": self._theta, "alpha": self.alpha_, "contamination": np.array([self.contamination_])}
-        save_model(path, arrays | (self._errors.arrays() if self._errors is not None else {}), header)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a model that :meth:`save` wrote, of this version or an earlier one."""
-        arrays, header = load_model(path)
-        try:
-            if "coding" in header:
-                coding = Coding.from_dict(header["coding"])
-            else:  # version 0.1 kept the schema alone
-                coding = Coding.of(Schema.from_dict(header["schema"]))
-            theta, alpha, delta = arrays["theta"], arrays["alpha"], float(arrays["contamination"][0])
-            if theta.shape != (coding.schema.n_rows, len(alpha)):
-                raise KeyError(f"theta of shape {(coding.schema.n_rows, len(alpha))}")
-            model = cls(**header["parameters"])
-            report = read_report(header["report"])
-        except (KeyError, TypeError) as error:
-            raise InputError(
-                f"{path} is a mixmem file but lacks a part of a model ({error}); fit and save it again"
-            ) from None
-        model._set(coding, theta, alpha, delta, report)
-        model._errors = Uncertainty.from_arrays(arrays)
-        model.n_features_in_ = coding.n_variables
-        return model
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name: those of the constructor's signature, so that subclasses may have more."""
-        signature = inspect.signature(type(self).__init__).parameters
-        kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-        names = [name for name, each in signature.items() if name != "self" and each.kind not in kinds]
-        return {name: getattr(self, name) for name in names}
-
-    @property
-    def theta_(self) -> pd.DataFrame:
-        """variable, level, statistic, component_1..component_k; the paper's theta_j stacked."""
-        return self.schema_.theta_frame(self._theta)
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """component_1..component_k, the columns of :meth:`transform`."""
-        self._check_fitted()
-        return np.array([f"component_{h + 1}" for h in range(len(self.alpha_))], dtype=object)
-
-    def _set(self, coding: Coding, theta: Array, alpha: Array, delta: float, report: FitReport) -> None:
-        self.coding_, self.schema_ = coding, coding.schema
-        self.contamination_ = delta
-        self._theta = np.ascontiguousarray(theta)
-        self._noisy = np.ascontiguousarray(noisy_theta(theta, delta, self.schema_))  # what cells are drawn from
-        self.alpha_ = alpha
-        self.alpha0_ = float(alpha.sum())
-        self.report_ = report
-
-    def _encoded(self, X: Any) -> Encoded:
-        self._check_fitted()
-        if not isinstance(X, Encoded):
-            return encode(X, self.schema_, missing=self.missing)
-        if X.schema is not self.schema_ and X.schema != self.schema_:
-            raise InputError("the table was encoded with other levels than the model's; use encode(X, model.schema_)")
-        return X
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "alpha_"):
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit with a table first")
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the table and its rows' memberships, which are kept only as long as the model lives."""
-        state = cast(dict[str, Any], super().__getstate__())
-        return {**state, "_training": None} if "_training" in state else state
-
-    def _progress(self) -> Progress:
-        return LineProgress() if self.verbose else current()
-
-
-def _check_level(level: float) -> None:
-    if not isinstance(level, (int, float, np.number)) or not 0.0 < level < 1.0:
-        raise InputError(f"level is the share of intervals that hold the truth, between 0 and 1; got {level!r}")
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as JSON can hold it; a random generator has no value to keep."""
-    if isinstance(value, (np.random.Generator, np.random.RandomState)):
-        return None
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple, set)):
-        return [item if isinstance(item, str) else _plain(item) for item in value]
-    return value

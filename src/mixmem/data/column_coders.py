@@ -1,0 +1,257 @@
+"""Columns of numbers, of genotypes, and of any other values: the variables they make, and their codes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mixmem.data.coding import Coding, ColumnCoding
+from mixmem.data.column_refusals import (
+    IDENTIFIER_ROWS,
+    codes_of,
+    constant_column,
+    empty_column,
+    identifier_column,
+    infinite_cell,
+    refuse_useless,
+    row_words,
+    unknown_level,
+)
+from mixmem.data.integer_columns import row_blocks
+from mixmem.data.kinds import KINDS
+from mixmem.data.level_text import canonical_text, is_float, is_integer, type_of_texts
+from mixmem.data.schema import Schema, Variable
+from mixmem.data.table import Coded, Column, Locus, Table, usable
+from mixmem.data.value_grid import Measured, measure, rounded
+from mixmem.errors import InputError
+
+LEAST_SIZE = 1e-60
+"""Numbers all smaller than this, or larger than its inverse, are beyond what squares of them can hold."""
+
+
+# --- Kinds
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Kinds declared by column, the schema or the coding to keep to, if there is one, the rows' weights."""
+
+    declared: Mapping[str, str]
+    schema: Schema | None
+    coding: Coding | None
+    weights: np.ndarray | None
+    most_values: int
+    """Of a column of numbers so many values are kept apart."""
+
+
+def are_whole(matrix: np.ndarray) -> np.ndarray:
+    """Whether all numbers of a column are whole (p,); missing ones may be."""
+    if matrix.dtype.kind != "f":
+        return np.ones(matrix.shape[1], dtype=bool)
+    whole = np.ones(matrix.shape[1], dtype=bool)
+    for rows in row_blocks(matrix):
+        block = matrix[rows]
+        whole &= ((block == np.rint(block)) | np.isnan(block)).all(axis=0)
+    return whole
+
+
+def as_numbers(column: Column, position: int, table: Table) -> np.ndarray:
+    """A column as floats (n,), NaN where missing; a text that is no number is refused."""
+    column = usable(column)
+    if isinstance(column, np.ndarray):
+        return column.astype(np.float64)
+    values = np.full(len(column.values) + 1, np.nan)
+    for at, value in enumerate(column.values):
+        try:
+            values[at] = float(value)
+            finite = math.isfinite(values[at])
+        except (TypeError, ValueError):
+            finite = False
+        if not finite and (column.codes == at).any():
+            row, name = int(np.argmax(column.codes == at)), table.names[position]
+            if isinstance(values[at], float) and math.isinf(values[at]):
+                raise infinite_cell(name, value, row, table)
+            raise InputError(
+                f"column {name!r}, {row_words(table, row)} holds {value!r}; expected a number: declare the column "
+                "categorical, or the text missing"
+            )
+    return values[column.codes]
+
+
+# --- Numbers and genotypes
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """A column of counts, continuous numbers or numbers of copies; NaN where missing."""
+
+    position: int
+    numbers: np.ndarray
+    kind: str
+    whole: bool
+    asked: Asked
+
+    @cached_property
+    def measured(self) -> Measured:
+        """The numbers by their values."""
+        return measure(self.numbers, self.asked.weights, self.asked.most_values)
+
+    def columns(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, ColumnCoding]]:
+        name = table.names[self.position]
+        present = self.numbers[~np.isnan(self.numbers)]
+        if not len(present) and schema is None:
+            raise empty_column(name, table)
+        if KINDS[self.kind].whole:
+            self._refuse_fractions(name, table)
+        missing = len(present) < len(self.numbers)
+        if KINDS[self.kind].cells == "copies":
+            yield self.position, ColumnCoding(self._genotype(name, present, table, schema), missing=missing)
+            return
+        largest = float(np.abs(present).max(initial=0.0))
+        # new rows may be near zero; a column to learn from may not be so altogether
+        if largest > 1.0 / LEAST_SIZE or (schema is None and 0.0 < largest < LEAST_SIZE):
+            raise InputError(
+                f"column {name!r} holds numbers up to {largest:g}; expected sizes from {LEAST_SIZE:g} to "
+                f"{1.0 / LEAST_SIZE:g}: measure it in another unit, or declare the value missing"
+            )
+        if self.asked.coding is not None:
+            yield self.position, replace(self.asked.coding.columns[self.position], missing=missing)
+            return
+        found = self.measured
+        if schema is None:
+            if len(found.values) == 1:
+                raise constant_column(name, repr(found.values[0]))
+            if self.whole and len(found.values) >= IDENTIFIER_ROWS and (np.diff(self.numbers) > 0.0).all():
+                raise identifier_column(name, table)
+            variable = Variable(name, value_type="int" if self.whole else "float", kind=self.kind)
+        else:
+            variable = schema.variables[self.position]
+        yield self.position, ColumnCoding(variable, found.values, found.edges, found.knots, missing)
+
+    def _refuse_fractions(self, name: str, table: Table) -> None:
+        good = np.isnan(self.numbers) | ((self.numbers >= 0.0) & (self.numbers == np.rint(self.numbers)))
+        if not good.all():
+            row = int(np.argmax(~good))
+            raise InputError(
+                f"column {name!r}, {row_words(table, row)} holds {self.numbers[row]:g}, but the column is a "
+                f"{self.kind}; expected {KINDS[self.kind].words}: declare it continuous, or the value missing"
+            )
+
+    def _genotype(self, name: str, present: np.ndarray, table: Table, schema: Schema | None) -> Variable:
+        most = int(present.max(initial=0.0))
+        if schema is not None:
+            variable = schema.variables[self.position]
+            if most > variable.ploidy:
+                row = int(np.nanargmax(self.numbers))
+                raise InputError(
+                    f"column {name!r}, {row_words(table, row)} holds {most}; expected at most {variable.ploidy} copies"
+                )
+            return variable
+        if len(np.unique(present)) == 1:
+            raise constant_column(name, repr(most))
+        return Variable(name, ("0", "1"), "int", self.kind, max(2, most))
+
+    def write(self, codes: np.ndarray, columns: list[ColumnCoding], table: Table) -> None:
+        column = columns[self.position]
+        if KINDS[self.kind].cells == "copies":
+            codes[:, self.position] = np.where(np.isnan(self.numbers), column.ploidy + 1, self.numbers)
+        elif self.asked.coding is not None:
+            codes[:, self.position] = rounded(self.numbers, column.edges, len(column.values))
+        else:
+            codes[:, self.position] = self.measured.codes
+
+
+@dataclass(frozen=True)
+class GenotypeColumns:
+    """A table of genotypes (n, p), as readers of genotype files give it."""
+
+    genotypes: np.ndarray
+    loci: tuple[Locus, ...]
+
+    def columns(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, ColumnCoding]]:
+        gaps = np.asarray((self.genotypes < 0).any(axis=0))
+        for j, (name, locus) in enumerate(zip(table.names, self.loci, strict=True)):
+            variable = Variable(name, locus.alleles, kind="dosage") if schema is None else schema.variables[j]
+            yield j, ColumnCoding(variable, missing=bool(gaps[j]))
+
+    def write(self, codes: np.ndarray, columns: list[ColumnCoding], table: Table) -> None:
+        most = np.array([column.n_codes for column in columns])
+        np.copyto(codes, np.where(self.genotypes < 0, most, self.genotypes), casting="unsafe")
+
+
+# --- Every other column, by its distinct values
+
+
+@dataclass(frozen=True)
+class ValueColumn:
+    """A column by its distinct values and their canonical texts."""
+
+    position: int
+    column: Coded
+    used: list[int]
+    """The values that occur: a categorical dtype may list more."""
+    kind: str
+
+    @classmethod
+    def of(cls, position: int, column: Coded, table: Table, kind: str, schema: Schema | None) -> ValueColumn:
+        counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values))
+        if not counts.any() and schema is None:
+            raise empty_column(table.names[position], table)
+        return cls(position, column, np.flatnonzero(counts).tolist(), kind)
+
+    @property
+    def values(self) -> list[Any]:
+        return [self.column.values[u] for u in self.used]
+
+    @property
+    def value_type(self) -> str:
+        values = self.values
+        if self.column.untyped:
+            return type_of_texts(values)
+        if all(isinstance(v, (bool, np.bool_)) for v in values):
+            return "bool"
+        if all(is_integer(v) for v in values):
+            return "int"
+        return "float" if all(is_integer(v) or is_float(v) for v in values) else "str"
+
+    def columns(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, ColumnCoding]]:
+        missing = bool((self.column.codes < 0).any())
+        if schema is not None:
+            yield self.position, ColumnCoding(schema.variables[self.position], missing=missing)
+            return
+        value_type, name = self.value_type, table.names[self.position]
+        if value_type == "float" and (bad := [v for v in self.values if math.isinf(float(v))]):
+            row = int(np.argmax(self.column.codes == self.column.values.index(bad[0])))
+            raise infinite_cell(name, bad[0], row, table)
+        texts = dict.fromkeys(canonical_text(v, value_type) for v in self.values)
+        if not self.column.ordered:
+            texts = dict.fromkeys(sorted(texts, key={"int": int, "float": float}.get(value_type)))
+        refuse_useless(name, tuple(texts), table)
+        yield self.position, ColumnCoding(Variable(name, tuple(texts), value_type, self.kind), missing=missing)
+
+    def write(self, codes: np.ndarray, columns: list[ColumnCoding], table: Table) -> None:
+        variable = columns[self.position].variable
+        known = codes_of(variable)
+        lookup = np.zeros(len(self.column.values) + 1, dtype=codes.dtype)
+        lookup[-1] = len(variable.levels)  # code -1 finds it
+        for used, value in zip(self.used, self.values, strict=True):
+            code = next((known[form] for form in self._forms(value) if form in known), None)
+            if code is None:
+                raise unknown_level(variable, str(value), int(np.argmax(self.column.codes == used)), table)
+            lookup[used] = code
+        codes[:, self.position] = lookup[self.column.codes]
+
+    def _forms(self, value: Any) -> Iterator[str]:
+        """The texts under which a level may be known: a file without types does not say which is meant."""
+        yield canonical_text(value, "str")
+        if self.column.untyped:
+            value_type = type_of_texts([value])
+            if value_type == "str" and value.isdigit():
+                value_type = "int"  # "01", where the model has "1"
+            if value_type != "float" or math.isfinite(float(value)):
+                yield canonical_text(value, value_type)

@@ -38,7 +38,8 @@ def test_scikit_learn_checks(estimator, check):
 
 
 @pytest.mark.parametrize(
-    "check", [check_fit_idempotent, check_dict_unchanged, check_methods_sample_order_invariance, check_estimators_pickle]
+    "check",
+    [check_fit_idempotent, check_dict_unchanged, check_methods_sample_order_invariance, check_estimators_pickle],
 )
 def test_scikit_learn_checks_of_a_refined_model(check):
     """What sampling could break: answers that come again, methods that change nothing, models that can be kept."""

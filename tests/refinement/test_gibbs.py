@@ -5,14 +5,12 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-import pytest
 from scipy import stats
 from scipy.special import gammaln
 
 from mixmem import GDLM, rmse, simulate_gdlm
 from mixmem.engine.local import threads
 from mixmem.kernels.gibbs import assign_cells, membership_posterior, rows_above
-from mixmem.kernels.streams import gamma, stream
 from mixmem.likelihood.contamination import clean_theta, noisy_theta
 from mixmem.likelihood.table import Evidence
 from mixmem.progress import Progress
@@ -68,14 +66,6 @@ def test_memberships_of_a_row_are_those_of_the_exact_posterior():
     assert np.allclose(mean.sum(axis=1), 1.0)
     assert ((bounds[:, 0] < mean) & (mean < bounds[:, 1])).all()
     assert np.allclose(error[:, 0], error[:, 1])
-
-
-@pytest.mark.parametrize("shape", [0.05, 0.5, 1.0, 7.3])
-def test_gamma_draws(shape):
-    state, draws = stream(3, 0, 0), np.empty(20_000)
-    for i in range(len(draws)):
-        state, draws[i] = gamma(np.uint64(state), shape)
-    assert stats.kstest(draws, stats.gamma(shape).cdf).pvalue > 1e-3
 
 
 def test_slice_draws_keep_their_density():

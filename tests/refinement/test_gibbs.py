@@ -14,7 +14,6 @@ from scipy.special import gammaln
 from mixmem import GDLM, Coding, Encoded, Schema, Variable, rmse, simulate_gdlm
 from mixmem.engine.local import threads
 from mixmem.kernels.gibbs import assign_cells, membership_posterior, rows_above
-from mixmem.kernels.streams import log_gamma_draw, stream
 from mixmem.likelihood.contamination import clean_theta, noisy_theta
 from mixmem.likelihood.table import LikelihoodTable
 from mixmem.progress import Progress
@@ -71,14 +70,6 @@ def test_memberships_of_a_row_are_those_of_the_exact_posterior():
     assert np.allclose(mean.sum(axis=1), 1.0)
     assert ((bounds[:, 0] < mean) & (mean < bounds[:, 1])).all()
     assert np.allclose(error[:, 0], error[:, 1])
-
-
-@pytest.mark.parametrize("shape", [0.05, 0.5, 1.0, 7.3])
-def test_gamma_draws(shape):
-    state, draws = stream(3, 0, 0), np.empty(20_000)
-    for i in range(len(draws)):
-        state, draws[i] = log_gamma_draw(np.uint64(state), shape)
-    assert stats.kstest(np.exp(draws), stats.gamma(shape).cdf).pvalue > 1e-3
 
 
 def test_slice_draws_keep_their_density():

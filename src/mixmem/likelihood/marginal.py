@@ -29,7 +29,34 @@ def log_marginal(codes: NDArray[np.unsignedinteger], schema: Schema, theta: Arra
 def row_likelihood(
     codes: NDArray[np.unsignedinteger], schema: Schema, theta: Array, alpha: Array, n_particles: int = PARTICLES
 ) -> Array:
-    """log p(row | theta, alpha) of every row (n,), memberships integrated out; the same for the same arguments."""
+    """Return log p(row | theta, alpha) of every row, memberships integrated out by a particle filter.
+
+    The result is the same for the same arguments, whatever the other rows are.
+
+    Parameters
+    ----------
+    codes : (n, p) array of unsigned integers
+        Coded table.
+    schema : Schema
+        Its variables.
+    theta : (rows, k) array
+        Parameters of every variable in every component.
+    alpha : (k,) array
+        Concentrations of the Dirichlet distribution of memberships.
+    n_particles : int
+        Particles per row: the more, the smaller the error.
+
+    Returns
+    -------
+    (n,) array
+
+    Examples
+    --------
+    >>> from mixmem import row_likelihood, simulate_gdlm
+    >>> drawn = simulate_gdlm(100, 12, 2, random_state=0)
+    >>> row_likelihood(drawn.codes, drawn.schema, drawn.theta, drawn.alpha).shape
+    (100,)
+    """
     evidence, out = Evidence(codes, schema), np.empty(codes.shape[0])
     table, marks = evidence.table(theta), evidence.marks(theta)
     in_parts(

@@ -29,8 +29,21 @@ from mixmem.typing import Array
 
 @dataclass(frozen=True)
 class RowFit:
-    """Per row: ``memberships`` (n, k); ``conditional`` (n,) log-likelihood at them; ``marginal`` (n,) with memberships
-    integrated out under the Dirichlet; ``n_steps`` (n,) Newton steps; ``gap`` (n,) relative miss of optimality."""
+    """Hold the memberships of rows and their likelihoods.
+
+    Attributes
+    ----------
+    memberships : (n, k) array
+        Memberships of every row; each row sums to one.
+    conditional : (n,) array
+        Log-likelihood of every row at its memberships.
+    marginal : (n,) array
+        Log-likelihood with memberships integrated out under the Dirichlet distribution.
+    n_steps : (n,) array of integers
+        Newton steps.
+    gap : (n,) array
+        Relative miss of optimality.
+    """
 
     memberships: Array
     conditional: Array
@@ -49,9 +62,37 @@ def fit_rows(
     tol: float = 1e-8,
     progress: Progress | None = None,
 ) -> RowFit:
-    """Memberships and likelihoods of rows; codes (n, p), theta (rows, k), alpha (k,).
+    """Find the memberships of rows by Newton's method, and their likelihoods.
 
     A row of which nothing is known gets alpha / alpha0, the mean of all rows.
+
+    Parameters
+    ----------
+    codes : (n, p) array of unsigned integers
+        Coded table.
+    schema : Schema
+        Its variables.
+    theta : (rows, k) array
+        Parameters of every variable in every component.
+    alpha : (k,) array
+        Concentrations of the Dirichlet distribution of memberships.
+    max_steps : int
+        Newton steps per row at most.
+    tol : float
+        Relative miss of optimality that ends a row's steps.
+    progress : Progress or None
+        Where to report progress; None reports nowhere.
+
+    Returns
+    -------
+    RowFit
+
+    Examples
+    --------
+    >>> from mixmem import fit_rows, simulate_gdlm
+    >>> drawn = simulate_gdlm(100, 12, 2, random_state=0)
+    >>> fit_rows(drawn.codes, drawn.schema, drawn.theta, drawn.alpha).memberships.shape
+    (100, 2)
     """
     n, k = codes.shape[0], theta.shape[1]
     evidence = Evidence(codes, schema)

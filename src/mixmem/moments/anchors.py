@@ -26,8 +26,15 @@ SKETCH_CELLS, SKETCH_ROWS = 10_000_000, (1_000, 20_000)
 class Plan:
     """Three disjoint sets of anchor variables and, for the paper's way, the partitions of the other variables.
 
-    ``anchors`` and each of ``partitions`` hold one index array a mode; ``block(r)`` is partition r with the anchors in
-    front of every mode. Without partitions, the variables outside the anchors come from one pass (``rest``).
+    Attributes
+    ----------
+    schema : Schema
+        Variables of the table.
+    anchors : three (a,) arrays
+        Positions of the anchor variables of each mode: pi^u, pi^v and pi^w.
+    partitions : tuple of three arrays each
+        Positions of the further variables of each partition, per mode; ``block(r)`` is partition r with the anchors in
+        front of every mode. Without partitions, the variables outside the anchors come from one pass (``rest``).
     """
 
     schema: Schema
@@ -100,6 +107,41 @@ def make_plan(
 
     Anchors found are those whose levels vary most with the rest of the table, taken greedily so that each mode spans
     as many directions as it can: full column rank, columns far apart in angle.
+
+    Parameters
+    ----------
+    codes : (n, p) array of unsigned integers
+        Coded table.
+    schema : Schema
+        Its variables.
+    n_components : int
+        Number of components k that the anchors have to tell apart.
+    anchors : "auto" or three lists of names
+        Anchor variables of the three modes, disjoint.
+    n_partitions : "auto" or int
+        Partitions of the other variables, as in the paper; "auto" makes none.
+    rng : numpy random generator
+        Used for the sketch of the table and the split.
+    weights : (n,) array or None
+        Number of rows that each row stands for.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    InputError
+        If the anchors cannot carry k components (Kruskal's condition), or names are unknown or repeated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixmem import make_plan, simulate_gdlm
+    >>> drawn = simulate_gdlm(200, 9, 2, random_state=0)
+    >>> plan = make_plan(drawn.codes, drawn.schema, 2, rng=np.random.default_rng(0))
+    >>> [len(mode) for mode in plan.anchors], len(plan.rest)
+    ([3, 3, 3], 0)
     """
     k = n_components
     everything = np.arange(schema.n_variables)

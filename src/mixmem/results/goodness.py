@@ -47,16 +47,26 @@ Members = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Goodness:
-    """Observed against fitted shares of pairs of levels, worst first.
+    """Hold observed against fitted shares of pairs of levels, worst first.
 
-    A z is (observed - fitted) / standard error. ``misfit`` is its root mean square over everything compared: about 1
-    where the model holds, less (0.6 to 0.9) if theta was learned from the same rows. ``n_pairs`` pairs of variables
-    were compared, every variable with at least ``n_partners`` others; ``n_beyond_chance`` of them differ from the model
-    more than the worst pair of a table that follows it.
+    A z is (observed - fitted) / standard error.
 
-    ``variables`` has a row for each variable: misfit over all its partners; the partner with which it fits worst and
-    their levels with the largest z; ``share_misfit``, the root mean square z of its own level shares. ``pairs``
-    has the worst pairs (at most 1,000), with a chi-square-like statistic on so many ``degrees`` of freedom.
+    Attributes
+    ----------
+    misfit : float
+        Root mean square z over everything compared: about 1 where the model holds, less (0.6 to 0.9) if theta was
+        learned from the same rows.
+    variables : DataFrame
+        One row per variable: misfit over all its partners; the partner with which it fits worst and their levels with
+        the largest z; ``share_misfit``, the root mean square z of its own level shares.
+    pairs : DataFrame
+        The worst pairs (at most 1,000), with a chi-square-like statistic on so many ``degrees`` of freedom.
+    n_pairs : int
+        Pairs of variables that were compared.
+    n_beyond_chance : int
+        Pairs that differ from the model more than the worst pair of a table that follows it.
+    n_partners : int
+        Every variable was compared with at least so many others.
     """
 
     misfit: float
@@ -89,11 +99,34 @@ class Goodness:
 def goodness_of_fit(
     codes: NDArray[np.unsignedinteger], schema: Schema, theta: Array, alpha: Array, *, max_partners: int = 200
 ) -> Goodness:
-    """Compare the pairs of levels of a table (n, p) with a model: theta (rows, k), alpha (k,).
+    """Compare the pairs of levels of a table with a model.
 
-    Up to ``max_partners`` + 1 variables, all pairs are compared. In wider tables each variable is compared with those
-    near it and with an even spread of the others, about ``max_partners`` in all: the cost grows with n p, not with p^2.
+    Parameters
+    ----------
+    codes : (n, p) array of unsigned integers
+        Coded table.
+    schema : Schema
+        Its variables.
+    theta : (rows, k) array
+        Parameters of every variable in every component.
+    alpha : (k,) array
+        Concentrations of the Dirichlet distribution of memberships.
+    max_partners : int
+        Up to ``max_partners`` + 1 variables, all pairs are compared. In wider tables each variable is compared with
+        those near it and with an even spread of the others, about ``max_partners`` in all: the cost grows with n p, not
+        with p^2.
 
+    Returns
+    -------
+    Goodness
+
+    Raises
+    ------
+    InputError
+        If shapes do not go together or the table has one variable only.
+
+    Examples
+    --------
     >>> from mixmem import simulate_gdlm
     >>> drawn = simulate_gdlm(1000, 6, 2, random_state=0)
     >>> found = goodness_of_fit(drawn.codes, drawn.schema, drawn.theta, drawn.alpha)

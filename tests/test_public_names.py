@@ -8,6 +8,7 @@ import inspect
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,12 @@ def test_the_stub_lists_the_same_names():
 
 def test_the_package_says_that_it_has_types():
     assert (PACKAGE / "py.typed").exists()
+
+
+def test_the_version_is_the_same_everywhere():
+    root = Path(__file__).parents[1]
+    assert tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"] == mixmem.__version__
+    assert f"\nversion: {mixmem.__version__}\n" in (root / "CITATION.cff").read_text()
 
 
 @pytest.mark.parametrize("name", sorted(mixmem._HOMES))

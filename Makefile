@@ -48,7 +48,7 @@ LOWEST := $(firstword $(VERSIONS))
 	@touch $@
 
 lowest: .venv-lowest/.installed
-	.venv-lowest/bin/python -m pytest -n 2
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/numba .venv-lowest/bin/python -m pytest -n 2
 
 # The suite under every Python that is installed; a version that is not is named, and fails nothing.
 .venv-3.%/.installed: pyproject.toml
@@ -58,10 +58,10 @@ lowest: .venv-lowest/.installed
 	.venv-3.$*/bin/python -m pip install -q -e ".[dev]"
 	@touch $@
 
-FOUND := $(foreach v,$(VERSIONS),$(if $(filter pythons,$(MAKECMDGOALS)),$(if $(call python_of,$(v)),$(v))))
+FOUND := $(strip $(foreach v,$(VERSIONS),$(if $(filter pythons,$(MAKECMDGOALS)),$(if $(call python_of,$(v)),$(v)))))
 pythons: $(foreach v,$(FOUND),.venv-$(v)/.installed)
 	@failed=; for v in $(FOUND); do \
-	  echo "Python $$v:"; .venv-$$v/bin/python -m pytest -n 2 || failed="$$failed $$v"; done; \
+	  echo "Python $$v:"; NUMBA_CACHE_DIR=$(CURDIR)/.venv-$$v/numba .venv-$$v/bin/python -m pytest -n 2 || failed="$$failed $$v"; done; \
 	for v in $(filter-out $(FOUND),$(VERSIONS)); do echo "Python $$v is not installed, so nothing was tested with it"; done; \
 	test -n "$(FOUND)" || { echo "none of Python $(VERSIONS) was found" >&2; exit 1; }; \
 	test -z "$$failed" || { echo "the suite fails under Python$$failed" >&2; exit 1; }; \

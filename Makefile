@@ -1,10 +1,16 @@
-# Every target works from a fresh checkout: the stamp builds .venv the first time and after pyproject.toml changes.
-.PHONY: demo test coverage lint bench clean
+# Every target works from a fresh checkout: a stamp builds its environment the first time and after pyproject.toml changes.
+.PHONY: demo test coverage lint bench lowest pythons build clean
 .DEFAULT_GOAL := demo
 
 # Each candidate is run, not just looked up: a version manager's shim may exist without its Python.
 PYTHON ?= $(shell for p in python3.11 python3; do $$p -c '' 2>/dev/null && { echo $$p; break; }; done)
 STAMP := .venv/.installed
+
+# A Python of one version, such as 3.12: on the path, or where pyenv keeps it.
+PYENV_ROOT ?= $(HOME)/.pyenv
+VERSIONS := 3.11 3.12 3.13
+python_of = $(shell for p in python$(1) $(wildcard $(PYENV_ROOT)/versions/$(1).*/bin/python); do \
+  $$p -c 'import sys; sys.exit("%d.%d" % sys.version_info[:2] != "$(1)")' 2>/dev/null && { echo $$p; break; }; done)
 
 $(STAMP): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "mixmem needs Python 3.11 or newer; none was found (set PYTHON=...)" >&2; exit 1; }
@@ -35,6 +41,46 @@ bench: $(STAMP)
 	.venv/bin/python -m pip install -q -e ".[bench]"
 	.venv/bin/python -m benchmarks
 
+# The suite with the lowest version of every dependency, under the lowest Python.
+LOWEST := $(firstword $(VERSIONS))
+.venv-lowest/.installed: pyproject.toml tools/lowest.py
+	@test -n "$(call python_of,$(LOWEST))" || { echo "make lowest needs Python $(LOWEST), which was not found" >&2; exit 1; }
+	rm -rf .venv-lowest
+	$(call python_of,$(LOWEST)) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install -q --upgrade pip
+	.venv-lowest/bin/python tools/lowest.py > .venv-lowest/constraints.txt
+	.venv-lowest/bin/python -m pip install -q -c .venv-lowest/constraints.txt -e ".[dev]"
+	@touch $@
+
+lowest: .venv-lowest/.installed
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/numba .venv-lowest/bin/python -m pytest -n 2
+
+# The suite under every Python that is installed; a version that is not is named, and fails nothing.
+.venv-3.%/.installed: pyproject.toml
+	rm -rf .venv-3.$*
+	$(call python_of,3.$*) -m venv .venv-3.$*
+	.venv-3.$*/bin/python -m pip install -q --upgrade pip
+	.venv-3.$*/bin/python -m pip install -q -e ".[dev]"
+	@touch $@
+
+FOUND := $(strip $(foreach v,$(VERSIONS),$(if $(filter pythons,$(MAKECMDGOALS)),$(if $(call python_of,$(v)),$(v)))))
+pythons: $(foreach v,$(FOUND),.venv-$(v)/.installed)
+	@failed=; for v in $(FOUND); do \
+	  echo "Python $$v:"; NUMBA_CACHE_DIR=$(CURDIR)/.venv-$$v/numba .venv-$$v/bin/python -m pytest -n 2 || failed="$$failed $$v"; done; \
+	for v in $(filter-out $(FOUND),$(VERSIONS)); do echo "Python $$v is not installed, so nothing was tested with it"; done; \
+	test -n "$(FOUND)" || { echo "none of Python $(VERSIONS) was found" >&2; exit 1; }; \
+	test -z "$$failed" || { echo "the suite fails under Python$$failed" >&2; exit 1; }; \
+	echo "the suite passes under Python $(FOUND)"
+
+# Wheel and sdist, and the suite against the wheel as a user has it: in an environment of its own, without extras.
+build: $(STAMP)
+	rm -rf dist .venv-build
+	.venv/bin/python -m build --outdir dist .
+	$(PYTHON) -m venv .venv-build
+	.venv-build/bin/python -m pip install -q --upgrade pip
+	.venv-build/bin/python -m pip install -q "$$(ls dist/mixmem-*.whl)[test]"
+	.venv-build/bin/python tools/check_build.py -n 2 -m "not slow"
+
 clean:
-	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest .venv-build .venv-3.* demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,11 +1,14 @@
-"""Public names: the stub says what the package has, and types reach a user's code."""
+"""Public names: the stub says what the package has, types reach a user's code, and every parameter is documented."""
 
 from __future__ import annotations
 
 import ast
+import dataclasses
+import inspect
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,12 @@ import mixmem
 
 PACKAGE = Path(mixmem.__file__).parent
 STUB = ast.parse((PACKAGE / "__init__.pyi").read_text())
+
+NOT_YET = {
+    "GDLM", "load", "Schema", "Variable", "Encoded", "encode", "decode", "BlockMoments", "FirstMoments",
+    "first_moments", "second_moments", "third_moments",
+}  # fmt: skip
+"""Names whose docstrings do not have a section of parameters yet."""
 
 
 def test_the_stub_imports_every_public_name_from_its_home():
@@ -33,6 +42,12 @@ def test_the_stub_lists_the_same_names():
 
 def test_the_package_says_that_it_has_types():
     assert (PACKAGE / "py.typed").exists()
+
+
+def test_the_version_is_the_same_everywhere():
+    root = Path(__file__).parents[1]
+    assert tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"] == mixmem.__version__
+    assert f"\nversion: {mixmem.__version__}\n" in (root / "CITATION.cff").read_text()
 
 
 @pytest.mark.parametrize("name", sorted(mixmem._HOMES))
@@ -102,3 +117,30 @@ def test_types_reach_a_users_own_file(tmp_path):
     assert set(reported) == set(range(first, first + len(MISTAKES))), done.stdout + done.stderr
     for line, (mistake, expected) in enumerate(MISTAKES.items(), first):
         assert expected in reported[line], mistake
+
+
+# --- Sections of parameters
+
+
+def _documented(docstring: str, title: str) -> set[str]:
+    """Names in a section of a numpydoc docstring; one line may have several."""
+    lines = inspect.cleandoc(docstring).splitlines()
+    if title not in lines:
+        return set()
+    begin = lines.index(title) + 2
+    ends = [i for i in range(begin, len(lines)) if lines[i] and set(lines[i]) == {"-"}]
+    section = lines[begin : ends[0] - 1] if ends else lines[begin:]
+    heads = [line.split(" : ")[0] for line in section if line and not line.startswith((" ", ">>>"))]
+    return {name.strip() for head in heads for name in head.split(",")}
+
+
+@pytest.mark.parametrize("name", sorted(set(mixmem._HOMES) - NOT_YET - {"InputError"}))
+def test_every_parameter_of_a_public_name_is_documented(name):
+    """By its name: of functions and estimators under Parameters, of results under Attributes."""
+    found = getattr(mixmem, name)
+    title = "Attributes" if dataclasses.is_dataclass(found) else "Parameters"
+    assert _documented(found.__doc__, title) == set(inspect.signature(found).parameters)
+
+
+def test_names_not_done_yet_are_public_names():
+    assert set(mixmem._HOMES) >= NOT_YET

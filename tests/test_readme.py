@@ -50,7 +50,10 @@ def test_make_demo_runs_the_demo_command():
     )
 
 
-@pytest.mark.parametrize("page", ["README.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md"))])
+PAPERS = ["README.md", "CONTRIBUTING.md", "RELEASING.md"]
+
+
+@pytest.mark.parametrize("page", [*PAPERS, *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md"))])
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text()
     for target in re.findall(r"\]\(([^)#]+)", text):

@@ -411,7 +411,7 @@ def test_what_cannot_be_fitted_is_refused_unless_ignored(bad):
     table = (
         table
         if not isinstance(bad, list)
-        else pl.from_pandas(table.drop(columns="when")).with_columns(when=pl.Series(bad))
+        else pl.DataFrame(table.drop(columns="when").to_dict("list")).with_columns(when=pl.Series(bad))
     )
     with pytest.raises(InputError, match=r"column 'when' holds .*declare it of kind ignore"):
         encode(table)

@@ -14,9 +14,6 @@ from mixmem.data.read import read_table
 from mixmem.data.table import Locus, Table
 from mixmem.errors import InputError
 
-bed_reader = pytest.importorskip("bed_reader")
-cyvcf2 = pytest.importorskip("cyvcf2")
-
 FORMAT_GT = '##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">'
 VCF_HEADER = "\t".join(["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT"])
 
@@ -60,6 +57,7 @@ def test_columns_taken_keep_their_loci():
 
 def write_bed(path, codes, **properties):
     """A .bed, .bim and .fam of codes (n, p), -1 where missing."""
+    bed_reader = pytest.importorskip("bed_reader")
     values = np.where(codes < 0, np.nan, codes)
     n, p = codes.shape
     given = {"sid": [f"v{j}" for j in range(p)], "iid": [f"i{i}" for i in range(n)], "bp_position": range(1, p + 1)}
@@ -91,7 +89,8 @@ def test_bed_in_chunks_of_any_size(tmp_path, monkeypatch, codes, chunk_cells):
 
 def test_bed_by_individual(tmp_path, codes):
     path = write_bed(tmp_path / "t.bed", codes)
-    bed_reader.to_bed(path, np.where(codes < 0, np.nan, codes), major="individual")
+    to_bed = pytest.importorskip("bed_reader").to_bed
+    to_bed(path, np.where(codes < 0, np.nan, codes), major="individual")
     check_codes(read_table(path), codes)
 
 
@@ -185,6 +184,7 @@ CODES = np.array([[1, 0, 0, 0], [-1, 1, -1, 0], [8, 1, 2, -1], [-1, 2, 1, 0]], n
 
 
 def write_bcf(path, text):
+    cyvcf2 = pytest.importorskip("cyvcf2")
     source = path.with_suffix(".source.vcf")
     source.write_text(text.replace(FORMAT_GT, f"{FORMAT_GT}\n##contig=<ID=1>\n##contig=<ID=X>"))
     reader = cyvcf2.VCF(str(source))

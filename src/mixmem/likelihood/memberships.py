@@ -28,8 +28,21 @@ from mixmem.typing import Array
 
 @dataclass(frozen=True)
 class RowFit:
-    """Per row: ``memberships`` (n, k); ``conditional`` (n,) log-likelihood at them; ``marginal`` (n,) with memberships
-    integrated out under the Dirichlet; ``n_steps`` (n,) Newton steps; ``gap`` (n,) relative miss of optimality."""
+    """Hold the memberships of rows and their likelihoods.
+
+    Attributes
+    ----------
+    memberships : (n, k) array
+        Memberships of every row; each row sums to one.
+    conditional : (n,) array
+        Log-likelihood of every row at its memberships.
+    marginal : (n,) array
+        Log-likelihood with memberships integrated out under the Dirichlet distribution.
+    n_steps : (n,) array of integers
+        Newton steps.
+    gap : (n,) array
+        Relative miss of optimality.
+    """
 
     memberships: Array
     conditional: Array

@@ -34,8 +34,15 @@ SKETCH_CELLS, SKETCH_ROWS = 10_000_000, (1_000, 20_000)
 class Plan:
     """Three disjoint sets of anchor variables and, for the paper's way, the partitions of the other variables.
 
-    ``anchors`` and each of ``partitions`` hold one index array a mode; ``block(r)`` is partition r with the anchors in
-    front of every mode. Without partitions, the variables outside the anchors come from one pass (``rest``).
+    Attributes
+    ----------
+    coding : Coding
+        How the table's cells are coded.
+    anchors : three (a,) arrays
+        Positions of the anchor variables of each mode: pi^u, pi^v and pi^w.
+    partitions : tuple of three arrays each
+        Positions of the further variables of each partition, per mode; ``block(r)`` is partition r with the anchors in
+        front of every mode. Without partitions, the variables outside the anchors come from one pass (``rest``).
     """
 
     coding: Coding

@@ -14,8 +14,25 @@ from mixmem.words import listing
 
 
 def align_components(truth: ArrayLike, estimate: ArrayLike) -> NDArray[np.int64]:
-    """Order of columns with least squared error: ``estimate[:, order]`` goes with ``truth``; both (m, k).
+    """Return the order of columns with least squared error: ``estimate[:, order]`` goes with ``truth``.
 
+    Parameters
+    ----------
+    truth, estimate : (m, k) arrays
+        Two matrices with one column per component, such as two thetas or two tables of memberships.
+
+    Returns
+    -------
+    (k,) array of integers
+        Column of ``estimate`` for each column of ``truth``.
+
+    Raises
+    ------
+    InputError
+        If the two are not matrices of one shape.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> align_components(np.eye(3), np.eye(3)[:, [1, 2, 0]])
     array([2, 0, 1])
@@ -40,8 +57,19 @@ def best_assignment(cost: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def rmse(truth: ArrayLike, estimate: ArrayLike) -> float:
-    """Root mean square error of matrices (m, k) after the best matching of their columns, as in the paper's figure.
+    """Return the root mean square error after the best matching of columns, as in the paper's figure.
 
+    Parameters
+    ----------
+    truth, estimate : (m, k) arrays
+        Two matrices with one column per component; see :func:`align_components`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
     >>> import numpy as np
     >>> rmse(np.eye(2), np.eye(2)[:, ::-1])
     0.0
@@ -53,10 +81,16 @@ def rmse(truth: ArrayLike, estimate: ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class Alignment:
-    """``order`` (k,): component h of the reference goes with component ``order[h]`` of the other model.
+    """Hold the order of one model's components that goes with another's.
 
-    ``distances`` (k,) are the root mean square differences of the two columns of theta over the ``n_rows`` rows (a
-    level of a variable) that both models have.
+    Attributes
+    ----------
+    order : (k,) array of integers
+        Component h of the reference goes with component ``order[h]`` of the other model.
+    distances : (k,) array
+        Root mean square differences of the two columns of theta.
+    n_rows : int
+        Rows of theta (a level of a variable) that both models have, over which the differences are taken.
     """
 
     order: NDArray[np.int64]
@@ -65,8 +99,25 @@ class Alignment:
 
 
 def common_rows(reference: Schema, other: Schema) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Theta rows of the levels that two tables share, by the names of variables and levels: two arrays of one length.
+    """Return the theta rows of the levels that two tables share, by the names of variables and levels.
 
+    Parameters
+    ----------
+    reference, other : Schema
+        Variables of the two tables.
+
+    Returns
+    -------
+    two arrays of integers of one length
+        Rows of the one theta and, in the same order, of the other.
+
+    Raises
+    ------
+    InputError
+        If the tables share no level of any variable.
+
+    Examples
+    --------
     >>> from mixmem import Schema, Variable
     >>> first = Schema((Variable("owns", ("no", "yes")), Variable("size", ("L", "M", "S"))))
     >>> second = Schema((Variable("size", ("M", "S", "XL")), Variable("age", ("old", "young"))))
@@ -85,10 +136,31 @@ def common_rows(reference: Schema, other: Schema) -> tuple[NDArray[np.int64], ND
 
 
 def alignment(reference: Schema, reference_theta: Array, other: Schema, other_theta: Array) -> Alignment:
-    """Order of the other model's components that brings its theta (rows, k) nearest the reference's on common rows.
+    """Find the order of another model's components that brings its theta nearest the reference's on common rows.
 
-    ``other_theta[:, order]`` has the reference's order.
+    Parameters
+    ----------
+    reference : Schema
+        Variables of the model whose order is kept.
+    reference_theta : (rows, k) array
+        Its theta.
+    other : Schema
+        Variables of the other model, some of them shared with the reference.
+    other_theta : (other rows, k) array
+        Its theta.
 
+    Returns
+    -------
+    Alignment
+        ``other_theta[:, order]`` has the reference's order.
+
+    Raises
+    ------
+    InputError
+        If the numbers of components differ, or the tables share no level of any variable.
+
+    Examples
+    --------
     >>> from mixmem import simulate_gdlm
     >>> drawn = simulate_gdlm(10, 6, 3, random_state=0)
     >>> alignment(drawn.schema, drawn.theta, drawn.schema, drawn.theta[:, [1, 2, 0]]).order

@@ -19,10 +19,17 @@ from mixmem.typing import Array, MatchingName
 
 @dataclass(frozen=True)
 class Guarantee(Record):
-    """A theorem's sufficient condition for a consistent permutation.
+    """Hold a theorem's sufficient condition for a consistent permutation.
 
-    ``holds`` with ``margin`` > 0: how far the condition is from failing, in the units of its inequality (for theorem 6
-    the smaller margin of its two, the first divided by sigma_k).
+    Attributes
+    ----------
+    theorem : str
+        Name of the theorem.
+    holds : bool
+        Whether its condition is met.
+    margin : float
+        How far the condition is from failing, in the units of its inequality, positive where it holds (for theorem 6
+        the smaller margin of its two, the first divided by sigma_k).
     """
 
     theorem: str
@@ -32,9 +39,18 @@ class Guarantee(Record):
 
 @dataclass(frozen=True)
 class Matching:
-    """``permutation`` (k,): column s of the reference is column ``permutation[s]`` of the other matrix.
+    """Hold a permutation of columns, how it was found, and whether the theorems guarantee it.
 
-    ``assigned`` tells that the paper's argmax repeated a column and an assignment problem settled it.
+    Attributes
+    ----------
+    permutation : (k,) array of integers
+        Column s of the reference is column ``permutation[s]`` of the other matrix.
+    method : str
+        "procrustes" or "angle".
+    assigned : bool
+        Whether the paper's argmax repeated a column and an assignment problem settled it.
+    angle, procrustes : Guarantee
+        Conditions of theorem 5 and of theorem 6.
     """
 
     permutation: NDArray[np.int64]
@@ -50,12 +66,30 @@ class Matching:
 
 
 def match_columns(reference: ArrayLike, other: ArrayLike, method: str = "procrustes") -> Matching:
-    """Permutation that brings ``other`` (d, k) into the order of ``reference`` (d, k).
+    """Find the permutation that brings the columns of ``other`` into the order of ``reference``.
 
-    ``method`` "procrustes" takes the argmax of each column of the orthogonal Procrustes polar factor (equation 7),
-    "angle" the smallest angle (equation 4). The conditions of theorems 5 and 6 are evaluated at the permutation found,
-    on columns of unit length, with the reference in the place of the truth.
+    The conditions of theorems 5 and 6 are evaluated at the permutation found, on columns of unit length, with the
+    reference in the place of the truth.
 
+    Parameters
+    ----------
+    reference, other : (d, k) arrays
+        Two estimates of the same theta, with one column per component.
+    method : str
+        "procrustes" takes the argmax of each column of the orthogonal Procrustes polar factor (equation 7), "angle" the
+        smallest angle (equation 4).
+
+    Returns
+    -------
+    Matching
+
+    Raises
+    ------
+    InputError
+        If the two are not matrices of one shape, or the method is unknown.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> match_columns(np.eye(3), np.eye(3)[:, [2, 0, 1]]).permutation
     array([1, 2, 0])

@@ -48,16 +48,26 @@ Members = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Goodness:
-    """Observed against fitted shares of pairs of levels, worst first.
+    """Hold observed against fitted shares of pairs of levels, worst first.
 
-    A z is (observed - fitted) / standard error. ``misfit`` is its root mean square over everything compared: about 1
-    where the model holds, less (0.6 to 0.9) if theta was learned from the same rows. ``n_pairs`` pairs of variables
-    were compared, every variable with at least ``n_partners`` others; ``n_beyond_chance`` of them differ from the model
-    more than the worst pair of a table that follows it.
+    A z is (observed - fitted) / standard error.
 
-    ``variables`` has a row for each variable: misfit over all its partners; the partner with which it fits worst and
-    their levels with the largest z; ``share_misfit``, the root mean square z of its own level shares. ``pairs``
-    has the worst pairs (at most 1,000), with a chi-square-like statistic on so many ``degrees`` of freedom.
+    Attributes
+    ----------
+    misfit : float
+        Root mean square z over everything compared: about 1 where the model holds, less (0.6 to 0.9) if theta was
+        learned from the same rows.
+    variables : DataFrame
+        One row per variable: misfit over all its partners; the partner with which it fits worst and their levels with
+        the largest z; ``share_misfit``, the root mean square z of its own level shares.
+    pairs : DataFrame
+        The worst pairs (at most 1,000), with a chi-square-like statistic on so many ``degrees`` of freedom.
+    n_pairs : int
+        Pairs of variables that were compared.
+    n_beyond_chance : int
+        Pairs that differ from the model more than the worst pair of a table that follows it.
+    n_partners : int
+        Every variable was compared with at least so many others.
     """
 
     misfit: float

@@ -21,10 +21,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Simulation:
-    """A drawn table and its truth.
+    """Hold a drawn table and its truth; ``frame`` is the table as a data frame.
 
-    ``codes`` (n, p) and their ``coding``, ``theta`` (sum of levels, k), ``alpha`` (k,), ``memberships`` (n, k),
-    ``noise`` the share of cells replaced by uniform draws. ``frame`` is the table as a data frame.
+    Attributes
+    ----------
+    codes : (n, p) array of unsigned integers
+        Coded table.
+    coding : Coding
+        What the codes mean.
+    theta : (rows, k) array
+        Parameters of every variable in every component.
+    alpha : (k,) array
+        Concentrations of the Dirichlet distribution of memberships.
+    memberships : (n, k) array
+        Memberships of every row.
+    noise : float
+        Share of cells replaced by uniform draws (delta).
     """
 
     codes: NDArray[np.unsignedinteger]
@@ -92,9 +104,30 @@ def simulate_gdlm(
 ) -> Simulation:
     """Draw a table by the paper's design: theta columns from Dirichlet(0.5), memberships from Dirichlet(alpha).
 
-    ``alpha`` is one number for every component or (k,); ``noise`` (delta) is the share of cells replaced by draws from
-    the uniform distribution over the variable's levels.
+    Parameters
+    ----------
+    n_rows, n_variables, n_components : int
+        Numbers n of rows, p of variables and k of components.
+    n_levels : int
+        Levels of every variable.
+    alpha : float or (k,) array
+        Concentrations of the Dirichlet distribution of memberships; one number stands for every component.
+    noise : float
+        Share of cells (delta) replaced by draws from the uniform distribution over the variable's levels.
+    random_state : None, int or numpy random generator
+        Source of the draws.
 
+    Returns
+    -------
+    Simulation
+
+    Raises
+    ------
+    InputError
+        If a number is too small, alpha is not positive, or noise is not a share.
+
+    Examples
+    --------
     >>> table = simulate_gdlm(100, 6, 3, random_state=0)
     >>> table.codes.shape, table.theta.shape, table.memberships.shape
     ((100, 6), (24, 3), (100, 3))
@@ -136,6 +169,32 @@ def simulate_mixed(
     Theta of categories as in :func:`simulate_gdlm`; means of counts from Gamma(2, 2), of continuous numbers from
     Normal(0, 2), with variances from 0.5 to 2.
 
+    Parameters
+    ----------
+    n_rows, n_components : int
+        Numbers n of rows and k of components.
+    n_categorical, n_count, n_continuous : int
+        Variables of each kind.
+    n_levels : int
+        Levels of every categorical variable.
+    alpha : float or (k,) array
+        Concentrations of the Dirichlet distribution of memberships; one number stands for every component.
+    missing : float
+        Share of cells that are lost, below 1.
+    random_state : None, int or numpy random generator
+        Source of the draws.
+
+    Returns
+    -------
+    Simulation
+
+    Raises
+    ------
+    InputError
+        If a number is too small or missing is not a share below 1.
+
+    Examples
+    --------
     >>> table = simulate_mixed(100, 3, n_categorical=2, n_count=1, n_continuous=1, missing=0.2, random_state=0)
     >>> table.frame.dtypes.astype(str).tolist(), table.theta.shape
     (['float64', 'float64', 'float64', 'float64'], (12, 3))

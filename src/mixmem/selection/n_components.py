@@ -69,14 +69,30 @@ class Spectrum:
 
 @dataclass(frozen=True)
 class KChoice:
-    """The number of components recommended, and what speaks for it.
+    """Hold the number of components recommended, and what speaks for it.
 
-    ``k``; ``reason`` in words; ``table``, one row a k: ``held_out`` mean log-likelihood of a row that was not fitted,
-    ``held_out_se`` standard error of its difference to the best k's, ``stability`` and ``stability_worst`` the mean and
-    the least agreement of a component over halves of the rows (1: the same, 0: nothing in common), ``singular_value``
-    the one that the k-th component brings and the ``noise`` it has to exceed (none where the variables have too few
-    levels), ``recommended``. ``alpha0`` was used for every k; ``spectrum_k`` is the number that the singular values
-    show; ``n_rows`` and ``n_variables`` were looked at; ``seed`` and ``seconds`` a stage.
+    Attributes
+    ----------
+    k : int
+        Number of components recommended.
+    reason : str
+        Why, in words.
+    table : DataFrame
+        One row per k: ``held_out`` mean log-likelihood of a row that was not fitted, ``held_out_se`` standard error of
+        its difference to the best k's, ``stability`` and ``stability_worst`` the mean and the least agreement of a
+        component over halves of the rows (1: the same, 0: nothing in common), ``singular_value`` the one that the k-th
+        component brings and the ``noise`` it has to exceed (none where the variables have too few levels),
+        ``recommended``.
+    alpha0 : float
+        Sum of alpha that was used for every k.
+    spectrum_k : int
+        Number of components that the singular values show.
+    n_rows, n_variables : int
+        Size of the part of the table that was looked at.
+    seed : int or list of int
+        Seed that gives the same choice again.
+    seconds : dict
+        Seconds per stage.
     """
 
     k: int
@@ -113,12 +129,41 @@ def choose_k(
 ) -> KChoice:
     """Recommend the number of components for a table: a frame, an array, the path of a file, or an ``Encoded``.
 
-    ``k_range`` is a pair (from, to), both tried, or a list or range of the numbers to try. Recommended is the smallest
-    k whose held-out likelihood is within one standard error of the best, rows compared pairwise. The rows are split in
-    halves ``n_splits`` times. ``alpha0`` "auto" is estimated once, at the k that the spectrum shows. The other
-    parameters are those of :class:`mixmem.GDLM`; the result is the same to the last bit for the same integer
-    ``random_state``, at any number of threads.
+    Recommended is the smallest k whose held-out likelihood is within one standard error of the best, rows compared
+    pairwise.
 
+    Parameters
+    ----------
+    X : frame, array, path or Encoded
+        Table.
+    k_range : pair, list or range
+        A pair (from, to), both tried, or a list or range of the numbers to try.
+    alpha0 : "auto" or float
+        Sum of alpha; "auto" is estimated once, at the k that the spectrum shows.
+    variables : dict or None
+        Kinds of columns, as in :class:`mixmem.GDLM`.
+    missing : None, list or dict
+        Values that mean a missing cell, as in :class:`mixmem.GDLM`.
+    n_splits : int
+        How often the rows are split in halves.
+    random_state : None, int or numpy random generator
+        The result is the same to the last bit for the same integer, at any number of threads.
+    n_jobs : None or int
+        Threads; None for all cores.
+    verbose : bool
+        Say on standard error what is done and how long it took.
+
+    Returns
+    -------
+    KChoice
+
+    Raises
+    ------
+    InputError
+        If the table has fewer than 20 rows, or its variables carry fewer than two of the numbers to try.
+
+    Examples
+    --------
     >>> from mixmem import choose_k, simulate_gdlm
     >>> choose_k(simulate_gdlm(400, 12, 3, random_state=0).frame, (2, 4), alpha0=0.3, n_splits=1, random_state=0).k
     3

@@ -70,7 +70,7 @@ PARAMETERS = {
 
 
 class DawidSkene(Estimator):
-    """True labels from the labels of workers who err, each in his own way.
+    """Learn true labels from the labels of workers who err, each in their own way.
 
     Worker w gives label l to a task of class j with probability p_w(l | j). Classes and workers are learned from each
     other in rounds, started by majority vote or by moments.
@@ -82,9 +82,9 @@ class DawidSkene(Estimator):
     tol : float
         The rounds end when a task's class probabilities change by less than this on average; negative: never.
     model : str
-        "community" (workers are drawn from a few communities, whose habits are learned; one labels at random), "ds" (a
-        confusion matrix a worker), "one_coin" (one accuracy a worker), "minimax" (minimax conditional entropy: tasks
-        mislead, too), "majority", or "auto": the one that predicts held-out labels best.
+        "community" (workers are drawn from a few communities, whose habits are learned; one labels at random), "ds"
+        (one confusion matrix per worker), "one_coin" (one accuracy per worker), "minimax" (minimax conditional entropy:
+        tasks mislead, too), "majority", or "auto": the one that predicts held-out labels best.
     start : str
         "majority" vote, "tensor" (moments between three groups of workers) or "ptpqp" (workers as variables around the
         most prolific ones). Models "minimax" and "majority" start from votes.
@@ -99,8 +99,10 @@ class DawidSkene(Estimator):
     compat : None or "zhang"
         "zhang" shows the numbers of the published experiment again: no smoothing, labels never given in a class left
         out, ten rounds from majority vote, one from a tensor. Needs model="ds".
-    columns, classes
-        Names of the columns, and the classes where some may never have been given as a label.
+    columns : three names
+        Columns of the task, the worker and the label.
+    classes : list or None
+        The classes, where some may never have been given as a label; None takes the labels that there are.
     random_state : None, int or numpy random generator
         Used by the starts "tensor" and "ptpqp" and by model="auto"; the others have no randomness.
     n_jobs : None or int
@@ -271,8 +273,17 @@ class DawidSkene(Estimator):
 
 
 class MajorityVote(DawidSkene):
-    """The class with the most votes; ties go to the first class in order.
+    """Take the class with the most votes; ties go to the first class in order.
 
+    Parameters
+    ----------
+    columns : three names
+        Columns of the task, the worker and the label.
+    classes : list or None
+        The classes, where some may never have been given as a label.
+
+    Examples
+    --------
     >>> MajorityVote().fit_predict([("t1", "ann", 1), ("t1", "bob", 1), ("t1", "eve", 0)]).to_dict()
     {'t1': 1}
     """
@@ -282,8 +293,19 @@ class MajorityVote(DawidSkene):
 
 
 class OneCoinDawidSkene(DawidSkene):
-    """Dawid and Skene's model with one accuracy a worker.
+    """Learn true labels by Dawid and Skene's model with one accuracy per worker.
 
+    Parameters
+    ----------
+    n_iter : int
+        Rounds at most.
+    tol : float
+        The rounds end when a task's class probabilities change by less than this on average; negative: never.
+    columns : three names
+        Columns of the task, the worker and the label.
+
+    Examples
+    --------
     >>> OneCoinDawidSkene().fit_predict([("t1", "ann", 1), ("t1", "bob", 1), ("t1", "eve", 0)]).to_dict()
     {'t1': 1}
     """

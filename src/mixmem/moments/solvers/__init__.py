@@ -61,13 +61,44 @@ def factorize(
 ) -> Factorization:
     """Write a third-order tensor as a sum of k rank-one terms (equation 8), nonnegative ones unless said otherwise.
 
-    ``tensor`` (d_1, d_2, d_3) of any sign. "pqp", "hals", "wnmf" and "lee_seung" descend from ``n_restarts`` random
-    starts (or from ``starts``) and keep the best; "meld" weights entries by their estimated variance; the factors of
-    all these are nonnegative. "tpm", "nojd0" and "nojd1" are general decompositions, which may be negative; they take
-    second moments between the modes, ``pairs`` (d_1, d_2), (d_1, d_3), (d_2, d_3), and tpm needs them. ``inner`` update
-    steps are taken per mode and round; None lets "pqp" go towards each mode's minimiser and the others take one. The
-    result's factors have columns that sum to one, the weights hold the scale.
+    Parameters
+    ----------
+    tensor : (d_1, d_2, d_3) array
+        Tensor with entries of any sign.
+    k : int
+        Number of terms.
+    solver : str
+        "pqp", "hals", "wnmf" and "lee_seung" descend from random starts and keep the best; "meld" weights entries by
+        their estimated variance; the factors of all these are nonnegative. "tpm", "nojd0" and "nojd1" are general
+        decompositions, which may be negative.
+    n_restarts : int
+        Random starts of a solver that descends.
+    starts : list of three arrays each, or None
+        Starts (d_1, k), (d_2, k), (d_3, k) in place of random ones.
+    pairs : three arrays or None
+        Second moments between the modes, (d_1, d_2), (d_1, d_3), (d_2, d_3), for "tpm", which needs them, "nojd0" and
+        "nojd1".
+    max_iter : int
+        Rounds at most.
+    tol : float
+        Relative fall of the residual that ends the rounds.
+    inner : int or None
+        Update steps per mode and round; None lets "pqp" go towards each mode's minimiser, and the others take one.
+    random_state : None, int or numpy random generator
+        Source of the random starts.
 
+    Returns
+    -------
+    Factorization
+        Factors with columns that sum to one; the weights hold the scale.
+
+    Raises
+    ------
+    InputError
+        If the tensor is not finite or not of third order, or the solver cannot take it; the message says what it needs.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> found = factorize(np.einsum("a,b,c->abc", [1.0, 3.0], [1.0, 1.0], [0.0, 2.0]), 1, random_state=0)
     >>> found.factors[0].ravel().round(6), found.weights.round(6)

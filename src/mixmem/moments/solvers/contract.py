@@ -17,10 +17,24 @@ Pairs = tuple[Array, Array, Array]
 
 @dataclass(frozen=True)
 class Factorization:
-    """A third-order tensor as sum_h weights_h A_h x B_h x C_h.
+    """Hold a third-order tensor as sum_h weights_h A_h x B_h x C_h.
 
-    ``factors`` (d_1, k), (d_2, k), (d_3, k) with columns that sum to one; ``weights`` (k,); ``history`` the squared
-    residual after every mode's update; ``residual`` the last of them; ``converged`` and ``reason`` as the loop had it.
+    Attributes
+    ----------
+    factors : (d_1, k), (d_2, k) and (d_3, k) arrays
+        A, B and C, with columns that sum to one.
+    weights : (k,) array
+        Scale of each term.
+    history : array
+        Squared residual after every mode's update.
+    residual : float
+        The last of them.
+    converged : bool
+        Whether the solver ended because nothing changed any more.
+    reason : str
+        Why it ended, in words.
+    n_sweeps : int
+        Rounds over the three modes.
     """
 
     factors: Factors

@@ -12,7 +12,19 @@ from mixmem.typing import Array
 
 @dataclass(frozen=True)
 class NqpResult:
-    """Minimiser ``x`` (k,), objective after every update (``history``, the start first), and why the updates ended."""
+    """Hold the minimiser of a nonnegative quadratic program and how it was reached.
+
+    Attributes
+    ----------
+    x : (k,) array
+        Minimiser.
+    history : array
+        Objective after every update, the start first.
+    converged : bool
+        Whether the updates ended because x changed no more.
+    reason : str
+        Why they ended, in words.
+    """
 
     x: Array
     history: Array
@@ -46,10 +58,32 @@ def solve_nqp(
 ) -> NqpResult:
     """Minimise 1/2 x'Qx + z'x over x >= 0 by the multiplicative PQP update (equation 15 of the paper).
 
-    ``q`` (k, k) symmetric positive definite, ``z`` (k,). ``gamma`` and ``phi`` default to values that satisfy theorem 7
-    (monotone decrease, linear convergence); given ones that do not are refused. Ends when an update changes x by at
-    most ``tol`` relative to its largest entry.
+    Parameters
+    ----------
+    q : (k, k) array
+        Q, symmetric and positive definite.
+    z : (k,) array
+        Linear term.
+    start : (k,) array or None
+        Where to begin, positive; None for ones.
+    gamma, phi : (k,) array, float or None
+        Parameters of the update. None takes values that satisfy theorem 7 (monotone decrease, linear convergence).
+    max_iter : int
+        Updates at most.
+    tol : float
+        The updates end when one changes x by at most this, relative to its largest entry.
 
+    Returns
+    -------
+    NqpResult
+
+    Raises
+    ------
+    ValueError
+        If q is not symmetric and positive definite, the start is not positive, or gamma or phi break theorem 7.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> solve_nqp([[2.0, 0.0], [0.0, 2.0]], [-2.0, 2.0]).x.round(6)
     array([1., 0.])

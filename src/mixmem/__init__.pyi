@@ -1,10 +1,14 @@
 """Public names, as editors and type checkers see them; ``__init__.py`` imports each when it is first used."""
 
+from mixmem.data.coding import Coding as Coding
 from mixmem.data.encode import Encoded as Encoded
 from mixmem.data.encode import decode as decode
 from mixmem.data.encode import encode as encode
+from mixmem.data.encode import learn_coding as learn_coding
 from mixmem.data.schema import Schema as Schema
 from mixmem.data.schema import Variable as Variable
+from mixmem.engine.rows import n_stretches as n_stretches
+from mixmem.engine.rows import stretch_rows as stretch_rows
 from mixmem.errors import InputError as InputError
 from mixmem.likelihood.marginal import row_likelihood as row_likelihood
 from mixmem.likelihood.memberships import RowFit as RowFit
@@ -52,6 +56,7 @@ __all__ = [
     "GDLM",
     "Alignment",
     "BlockMoments",
+    "Coding",
     "DawidSkene",
     "Encoded",
     "Factorization",
@@ -82,9 +87,11 @@ __all__ = [
     "first_moments",
     "fit_rows",
     "goodness_of_fit",
+    "learn_coding",
     "load",
     "make_plan",
     "match_columns",
+    "n_stretches",
     "rmse",
     "row_likelihood",
     "second_moment",
@@ -92,6 +99,7 @@ __all__ = [
     "simulate_gdlm",
     "simulate_mixed",
     "solve_nqp",
+    "stretch_rows",
     "third_moment",
     "third_moments",
     "weights_of",

@@ -31,9 +31,9 @@ NO_VALUES.flags.writeable = False
 
 @dataclass(frozen=True, eq=False)
 class ColumnCoding:
-    """How one variable's cells become codes.
+    """Say how one variable's cells become codes.
 
-    Parameters
+    Attributes
     ----------
     variable : Variable
         Its name, kind and levels.
@@ -132,7 +132,12 @@ class ColumnCoding:
 
 @dataclass(frozen=True)
 class Coding:
-    """The coding of a table: one :class:`ColumnCoding` per variable.
+    """Hold the coding of a table.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnCoding
+        How each variable's cells become codes.
 
     Examples
     --------

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 class Encoded:
     """A table as codes: the one object that stages hand to each other.
 
-    Parameters
+    Attributes
     ----------
     codes : array (n, p)
         C-contiguous, of ``coding.codes_dtype``: cell (i, j) holds level, or value, codes[i, j] of variable j; a missing

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Variable:
     """Describe one column: its name, its kind, and its levels as canonical texts, in order.
 
-    Parameters
+    Attributes
     ----------
     name : str
         Name of the column.
@@ -90,7 +90,7 @@ class Variable:
 class Schema:
     """List the variables of a table, in the order of the columns of the codes.
 
-    Parameters
+    Attributes
     ----------
     variables : tuple of Variable
         One per column, with distinct names.

@@ -42,6 +42,13 @@ def stretch_blocks(n_variables: int) -> int:
 def stretch_rows(n_variables: int) -> int:
     """Return the rows of a stretch: tables are to be cut at multiples of it.
 
+    Parameters
+    ----------
+    n_variables : int
+        Variables of the table.
+
+    Examples
+    --------
     >>> stretch_rows(100)
     32768
     """
@@ -49,7 +56,18 @@ def stretch_rows(n_variables: int) -> int:
 
 
 def n_stretches(n_rows: int, n_variables: int) -> int:
-    """Return the number of stretches of a table; a part that follows it begins at that number."""
+    """Return the number of stretches of a table; a part that follows it begins at that number.
+
+    Parameters
+    ----------
+    n_rows, n_variables : int
+        Size of the table.
+
+    Examples
+    --------
+    >>> n_stretches(100_000, 100)
+    4
+    """
     return -(-n_rows // stretch_rows(n_variables))
 
 

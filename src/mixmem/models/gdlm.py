@@ -69,8 +69,13 @@ class GDLM(Learner, Transformer, Estimator):
         Share of noise cells.
     schema_ : Schema
         Variables and levels.
-    report_ : dict
-        Plan, blocks, share of negative moments, matching guarantees, sweeps, timings.
+    coding_ : Coding
+        How the table's cells were coded.
+    memberships_ : (n, k) array
+        Memberships of the rows it was fitted to.
+    report_ : FitReport
+        The start (of moments: plan, blocks, share of negative moments, matching guarantees, sweeps), alpha0,
+        refinement, timings; fields by attribute or by name, as in fit.json.
 
     Examples
     --------
@@ -95,8 +100,19 @@ class GDLM(Learner, Transformer, Estimator):
 
 
 def load(path: str | Path) -> GDLM:
-    """Read a model that :meth:`GDLM.save` wrote.
+    """Read a model that :meth:`GDLM.save` wrote, of this version or an earlier one.
 
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    GDLM
+
+    Examples
+    --------
     >>> import tempfile, os
     >>> from mixmem import GDLM, load, simulate_gdlm
     >>> model = GDLM(2, alpha0=0.2, random_state=0).fit(simulate_gdlm(200, 9, 2, random_state=0).frame)

@@ -32,7 +32,7 @@ NO_WEIGHTS = np.empty(0)
 class FirstMoments:
     """Total weight of the rows in which each cell occurs.
 
-    Parameters
+    Attributes
     ----------
     coding : Coding
         What cells there are: sums of tables that are coded alike add up.
@@ -221,7 +221,7 @@ class BlockMoments:
 
     Every variable's levels sum to one, so second moments are sums over a mode divided by its number of variables.
 
-    Parameters
+    Attributes
     ----------
     modes : three arrays of int
         The block's variables, disjoint.

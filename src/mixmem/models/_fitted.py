@@ -95,7 +95,7 @@ class Fitted:
 
     def transform(self, X: Any) -> Array:
         """Return memberships (n, k) of rows, which sum to one: the mode of the posterior in softmax coordinates."""
-        return self.fit_rows(X).memberships
+        return self.fit_rows(X).memberships.copy()
 
     def fit_rows(self, X: Any) -> RowFit:
         """Return memberships together with each row's likelihood and how well Newton's method ended."""
@@ -320,10 +320,19 @@ class Fitted:
         return model
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name: those of the constructor's signature, so that subclasses may have more."""
-        signature = inspect.signature(type(self).__init__).parameters
-        kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-        names = [name for name, each in signature.items() if name != "self" and each.kind not in kinds]
+        """Return the parameters by name: those of the constructor's signature, so that subclasses may have more.
+
+        Where a constructor hands further ones on by keyword, those of the class above are parameters too.
+        """
+        names: dict[str, None] = {}
+        for kind in type(self).__mro__:
+            if "__init__" not in vars(kind):
+                continue
+            parameters = list(inspect.signature(vars(kind)["__init__"]).parameters.values())[1:]
+            rest = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+            names |= dict.fromkeys(each.name for each in parameters if each.kind not in rest)
+            if inspect.Parameter.VAR_KEYWORD not in {each.kind for each in parameters}:
+                break
         return {name: getattr(self, name) for name in names}
 
     @property

@@ -54,7 +54,7 @@ def fit_places(out: Path, q: Path | None, p: Path | None, *inputs: str | Path) -
 
 
 def refuse_for(*, frequencies: bool, folds: bool) -> Callable[[Schema], None]:
-    """What refuses a table of which P cannot be written, or genotypes cannot be hidden, if that is wanted."""
+    """Return a function that refuses a table whose P cannot be written, or whose genotypes cannot be hidden."""
 
     def accept(schema: Schema) -> None:
         if frequencies:
@@ -66,7 +66,7 @@ def refuse_for(*, frequencies: bool, folds: bool) -> Callable[[Schema], None]:
 
 
 def refuse_frequencies(schema: Schema) -> None:
-    """P holds one frequency a variant: what has none, or more than one, is refused."""
+    """Refuse variables that have no frequency, or more than one: P holds one per variant."""
     others = [variable.name for variable in schema.variables if variable.own_kind.cells != "copies"]
     if others:
         raise InputError(
@@ -76,7 +76,7 @@ def refuse_frequencies(schema: Schema) -> None:
     many = [variable.name for variable in schema.variables if len(variable.levels) != 2]
     if many:
         raise InputError(
-            f"--p writes one frequency a variant, but {len(many):,} of {schema.n_variables:,} have more than two "
+            f"--p writes one frequency per variant, but {len(many):,} of {schema.n_variables:,} have more than two "
             f"alleles: {listing(many, 3)}; leave --p out (theta.csv has all frequencies), or leave them out with "
             f"--kind {many[0]}=ignore"
         )

@@ -164,9 +164,9 @@ def memberships(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Memberships of the rows of a table in the components of a fitted model.
+    """Find the memberships of a table's rows in the components of a fitted model.
 
-    Cells are missing that were for the model; --missing adds to those.
+    The values that meant a missing cell when the model was fitted mean so again; --missing adds further ones.
     """
     from mixmem.cli.memberships import row_memberships
     from mixmem.output.tables import refuse_overwriting, table_writer
@@ -190,8 +190,8 @@ def impute(
 ) -> None:
     """Fill the missing cells of a table with what a fitted model makes most likely; all else stays as it is.
 
-    Cells are missing that were for the model; --missing adds to those. Genotypes are written as numbers of
-    copies of the second allele.
+    The values that meant a missing cell when the model was fitted mean so again; --missing adds further ones.
+    Genotypes are written as numbers of copies of the second allele.
     """
     from mixmem.cli.impute import filled_table
     from mixmem.output.tables import refuse_overwriting, table_writer
@@ -219,7 +219,7 @@ def crowd(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Find the true labels of tasks that a crowd has labelled, and what every worker is worth."""
+    """Find the true labels of tasks that a crowd has labelled, and how far to trust every worker."""
     from mixmem.cli.crowd import crowd_text, run_crowd, write_crowd
     from mixmem.storage.atomic import staged_folder
 
@@ -280,7 +280,7 @@ def info(
     missing: options.Missing = None,
     verbose: options.Verbose = False,
 ) -> None:
-    """What would be fitted: variables, kinds, levels, missing cells, and what is wrong with them."""
+    """Show what would be fitted: variables, kinds, levels, missing cells, and what is wrong with them."""
     from mixmem.cli.info import describe, refusal
     from mixmem.cli.reading import Described
 

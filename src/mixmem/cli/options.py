@@ -57,7 +57,7 @@ Kind = Annotated[
     typer.Option(
         "--kind",
         metavar="COLUMN=KIND",
-        help="What a column is: categorical, binary, ordinal, dosage, count, continuous, or ignore to leave it out. "
+        help="Kind of a column: categorical, binary, ordinal, dosage, count, continuous, or ignore to leave it out. "
         "May be repeated.  [default: inferred; see mixmem info]",
         show_default=False,
     ),
@@ -74,23 +74,29 @@ Missing = Annotated[
 ]
 Weight = Annotated[
     str | None,
-    typer.Option("--weight", metavar="COLUMN", help="Column that says how many rows each stands for; not fitted."),
+    typer.Option(
+        "--weight", metavar="COLUMN", help="Column that says how many rows each row stands for; it is not fitted."
+    ),
 ]
 QFile = Annotated[
     Path | None,
-    typer.Option("--q", metavar="FILE", help="Write memberships in ADMIXTURE's layout too: a row a sample, no header."),
+    typer.Option(
+        "--q", metavar="FILE", help="Write memberships in ADMIXTURE's layout too: one row per sample, no header."
+    ),
 ]
 PFile = Annotated[
     Path | None,
     typer.Option(
         "--p",
         metavar="FILE",
-        help="Write frequencies of the first allele in ADMIXTURE's layout too: a row a variant, no header.",
+        help="Write frequencies of the first allele in ADMIXTURE's layout too: one row per variant, no header.",
     ),
 ]
 Folds = Annotated[
     int | None,
-    typer.Option("--cv", metavar="N", min=2, help="Error of predicting genotypes hidden in N folds, as ADMIXTURE's."),
+    typer.Option(
+        "--cv", metavar="N", min=2, help="Predict genotypes hidden in N folds and report the error, as ADMIXTURE does."
+    ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same data, same result, on any number of cores.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", min=1, metavar="N", help="Threads.  [default: all cores]")]
@@ -101,37 +107,56 @@ Config = Annotated[
         metavar="FILE",
         is_eager=True,
         callback=_from_config,
-        help="TOML file of options (keys: their long names); options on the line win.",
+        help="TOML file of options, by their long names; options on the command line win.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Say each stage and its seconds; show tracebacks.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Name every stage with its seconds; show tracebacks.")]
 
 Alpha0 = Annotated[
-    str, typer.Option("--alpha0", metavar="A|auto", help="Sum of alpha: small where rows belong to few components.")
+    str,
+    typer.Option(
+        "--alpha0",
+        metavar="A|auto",
+        help="How mixed rows are (the sum of alpha): small where each belongs to few components; auto finds it.",
+    ),
 ]
 Refine = Annotated[
     str,
     typer.Option(
         "--refine",
         metavar="auto|none|gibbs|em",
-        help="After the moments: sample, or maximise the likelihood.",
+        help="Step after the moment estimate: sampling, maximum likelihood, or none.",
     ),
 ]
 Contamination = Annotated[
     str,
-    typer.Option("--contamination", metavar="SHARE|auto", help="Share of cells that are noise; auto: by sampling."),
+    typer.Option(
+        "--contamination",
+        metavar="SHARE|auto",
+        help="Share of cells that hold answers at random; auto estimates it where the fit samples.",
+    ),
 ]
 Partitions = Annotated[
-    str, typer.Option("--partitions", metavar="N|auto", help="Blocks of the paper's partitioned way; auto: one pass.")
+    str,
+    typer.Option(
+        "--partitions",
+        metavar="N|auto",
+        help="Number of blocks of the paper's partitioned way; auto takes all variables in one pass instead.",
+    ),
 ]
 Sweeps = Annotated[
-    str, typer.Option("--sweeps", metavar="N|auto", help="Passes over the full tensor; 0 for none, as in the paper.")
+    str,
+    typer.Option(
+        "--sweeps", metavar="N|auto", help="Passes over all triples of variables; 0 for none, as in the paper."
+    ),
 ]
 Solver = Annotated[
     str,
     typer.Option(
-        "--solver", metavar="NAME", help="How blocks are factorized: pqp, hals, wnmf, meld, tpm, nojd0, nojd1."
+        "--solver",
+        metavar="NAME",
+        help="How blocks are factorized: pqp, hals, wnmf, lee_seung, tpm, nojd0, nojd1 or meld.",
     ),
 ]
 Matching = Annotated[str, typer.Option("--matching", metavar="procrustes|angle", help="How blocks are matched.")]
@@ -160,7 +185,7 @@ Gold = Annotated[
 CrowdModel = Annotated[
     str,
     typer.Option(
-        "--model", metavar="NAME", help="community, ds, one_coin, minimax, majority; auto: by held-out labels"
+        "--model", metavar="NAME", help="community, ds, one_coin, minimax or majority; auto picks by labels held out."
     ),
 ]
 CrowdStart = Annotated[
@@ -186,7 +211,7 @@ Noise = Annotated[
 Alpha = Annotated[float, typer.Option("--alpha", metavar="A", help="Concentration of every component.")]
 
 Tries = Annotated[
-    int | None, typer.Option("--tries", min=1, metavar="N", help="Tables a cell.  [default: 5, with --quick 2]")
+    int | None, typer.Option("--tries", min=1, metavar="N", help="Tables per cell.  [default: 5, with --quick 2]")
 ]
 CrowdData = Annotated[
     Path | None,

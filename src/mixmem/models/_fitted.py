@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class Training:
-    """The table that a model was fitted to, its first moments if they were taken, the rows' likeliest memberships if
-    the likelihood was climbed, and their memberships once they are asked for."""
+    """Hold the table that a model was fitted to, its first moments if they were taken, the rows' likeliest memberships
+    if the likelihood was climbed, and their memberships once they are asked for."""
 
     table: Encoded
     first: FirstMoments | None
@@ -55,7 +55,7 @@ class Training:
 
 
 class Fitted:
-    """A model after its fit, or out of a file."""
+    """Answer for a model after its fit, or out of a file."""
 
     coding_: Coding
     schema_: Schema
@@ -74,12 +74,12 @@ class Fitted:
 
     @property
     def memberships_(self) -> Array:
-        """Memberships (n, k) of the rows the model was fitted to, as :meth:`transform` gives them."""
+        """Return memberships (n, k) of the rows the model was fitted to, as :meth:`transform` gives them."""
         return self.rows_.memberships
 
     @property
     def rows_(self) -> RowFit:
-        """Memberships and likelihoods of the rows the model was fitted to, computed when first asked for."""
+        """Return memberships and likelihoods of the rows the model was fitted to, computed when first asked for."""
         training = self._trained()
         if training.rows is None:
             training.rows = self._fit_rows(training.table)
@@ -126,7 +126,7 @@ class Fitted:
         return float(np.average(scores, weights=weights))
 
     def impute(self, X: Any) -> pd.DataFrame:
-        """The table with its missing cells filled by what the row's memberships make most likely.
+        """Fill the missing cells of a table with what the row's memberships make most likely.
 
         Categories and genotypes get their most probable value, numbers their mean (whole ones rounded). A pandas frame
         comes back with all else as it was; anything else as a frame of the model's columns.
@@ -145,7 +145,7 @@ class Fitted:
         return imputed(table, self._theta, memberships, source)
 
     def fillings(self, X: Any) -> list[tuple[int, NDArray[np.int64], list[Any]]]:
-        """Of every variable with missing cells: its position, their rows, and the values that :meth:`impute` gives."""
+        """Return position, rows and values of the missing cells of every variable, as :meth:`impute` fills them."""
         table = self._encoded(X)
         return list(fillings(table, self._theta, self.fit_rows(table).memberships))
 
@@ -157,7 +157,7 @@ class Fitted:
         return draw_table(self.schema_, self._noisy, self.alpha_, n_samples, np.random.default_rng(random_state))
 
     def cross_validation(self, X: Any, folds: int = 5) -> float:
-        """Error of predicting genotypes that were hidden, one of the ``folds`` after the other, as ADMIXTURE says it.
+        """Return the error of predicting genotypes that were hidden, fold after fold, as ADMIXTURE reports it.
 
         For tables of diploid loci with two alleles. The smaller the better: compare fits with different numbers of
         components to the same table.
@@ -169,7 +169,7 @@ class Fitted:
             return cross_validation(table, self._theta, start, folds=folds, seed=seed, progress=self._progress())
 
     def intervals(self, level: float = 0.95, X: Any = None) -> pd.DataFrame:
-        """Estimates, standard errors and intervals of theta, alpha and the contamination, as one table.
+        """Return estimates, standard errors and intervals of theta, alpha and the contamination, as one table.
 
         Columns: parameter, variable, level, statistic, component, estimate, standard_error, lower, upper. After
         sampling they are those of the posterior. Otherwise rows are left out in twenty groups and the moment estimate
@@ -224,7 +224,7 @@ class Fitted:
         return replace(found, theta=np.where(Noise(self.schema_).takes_part[:, None], found.theta / noise, found.theta))
 
     def membership_intervals(self, X: Any, level: float = 0.95) -> pd.DataFrame:
-        """Posterior mean of every row's memberships with its interval; theta is taken as known.
+        """Return the posterior mean of every row's memberships with its interval; theta is taken as known.
 
         Columns: row, component, estimate, standard_error, lower, upper; n * k lines.
 
@@ -255,7 +255,7 @@ class Fitted:
         )
 
     def goodness_of_fit(self, X: Any) -> Goodness:
-        """Pairs of answers in a table against what the components say, worst variables first.
+        """Compare pairs of answers in a table with what the components say, worst variables first.
 
         >>> from mixmem import GDLM, simulate_gdlm
         >>> table = simulate_gdlm(300, 9, 2, random_state=0).frame
@@ -337,11 +337,11 @@ class Fitted:
 
     @property
     def theta_(self) -> pd.DataFrame:
-        """variable, level, statistic, component_1..component_k; the paper's theta_j stacked."""
+        """Return theta as a table, the paper's theta_j stacked: variable, level, statistic, component_1..k."""
         return self.schema_.theta_frame(self._theta)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """component_1..component_k, the columns of :meth:`transform`."""
+        """Return component_1..component_k, the columns of :meth:`transform`."""
         self._check_fitted()
         return np.array([f"component_{h + 1}" for h in range(len(self.alpha_))], dtype=object)
 
@@ -383,7 +383,7 @@ def _check_level(level: float) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter as JSON can hold it; a random generator has no value to keep."""
+    """Return a parameter as JSON can hold it; a random generator has no value to keep."""
     if isinstance(value, (np.random.Generator, np.random.RandomState)):
         return None
     if isinstance(value, np.generic):

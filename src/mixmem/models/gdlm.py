@@ -11,7 +11,7 @@ from mixmem.typing import Array
 
 
 class GDLM(Learner, Transformer, Estimator):
-    """Generalized Dirichlet latent variable model, learned by the method of moments (PTPQP).
+    """Learn a generalized Dirichlet latent variable model by the method of moments (PTPQP), and refine it.
 
     Row i has memberships x_i ~ Dirichlet(alpha) in k components. Its cell in variable j is drawn from a component that
     is drawn from x_i: a category has level c with probability sum_h theta_jch x_ih, a count or a continuous number the
@@ -87,7 +87,7 @@ class GDLM(Learner, Transformer, Estimator):
     """
 
     def transform(self, X: Any) -> Array:
-        """Memberships (n, k) of rows, which sum to one: the mode of the posterior in softmax coordinates."""
+        """Return memberships (n, k) of rows, which sum to one: the mode of the posterior in softmax coordinates."""
         return super().transform(X)  # defined here too, because scikit-learn's set_output looks in this class
 
     def __sklearn_tags__(self) -> Any:

@@ -207,7 +207,7 @@ def sweep(
             if left <= tol and (early or len(changes) == n_sweeps):
                 reason = f"after {len(changes)} sweeps theta is within {left:.1g} of where it settles"
                 return Swept(tensor.theta.copy(), found, tuple(changes), n_groups, True, reason)
-    reason = f"stopped after {n_sweeps} sweeps, with theta still changing by {changes[-1]:.1g} a sweep"
+    reason = f"stopped after {n_sweeps} sweeps, with theta still changing by {changes[-1]:.1g} per sweep"
     return Swept(tensor.theta.copy(), found, tuple(changes), n_groups, False, reason)
 
 

@@ -84,7 +84,7 @@ def climb(steps: Steps, start: Point, *, progress: Progress, tol: float, per_row
             history.append(now.value)
             done(1)
             if small == PATIENCE:
-                reason = f"after {len(history) - 1} rounds the objective rises by no more than {tol:g} a cell"
+                reason = f"after {len(history) - 1} rounds the objective rises by no more than {tol:g} per cell"
                 return Maximum(now.at.theta, now.at.memberships, tuple(history), True, reason)
     reason = f"stopped after {max_rounds} rounds"
     return Maximum(now.at.theta, now.at.memberships, tuple(history), False, reason)

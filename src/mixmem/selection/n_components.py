@@ -426,7 +426,7 @@ def _reasons(table: pd.DataFrame, spectrum: Spectrum) -> list[str]:
     k = row["k"]
     near = [i for i in (chosen, chosen - 1, chosen + 1) if 0 <= i < len(rows) and i != best]
     short = [f"k = {rows[i]['k']} by {_difference(rows[best], rows[i])}" for i in near]
-    behind = f"falling short, a row: {', '.join(short)}"
+    behind = f"falling short, per row: {', '.join(short)}"
     if chosen == best:
         said = [f"k = {k}: rows that were not fitted are most likely under it ({behind})."]
     else:

@@ -190,19 +190,19 @@ class DawidSkene(Estimator):
         return self
 
     def fit_predict(self, data: Any, true_labels: Any = None) -> pd.Series:
-        """Fit, and the most probable class of every task."""
+        """Fit, and return the most probable class of every task."""
         return self.fit(data, true_labels).labels_
 
     def fit_predict_proba(self, data: Any, true_labels: Any = None) -> pd.DataFrame:
-        """Fit, and the class probabilities of every task."""
+        """Fit, and return the class probabilities of every task."""
         return self.fit(data, true_labels).probas_
 
     def predict(self, data: Any) -> pd.Series:
-        """The most probable class of new tasks, from the labels of workers as they were fitted."""
+        """Return the most probable class of new tasks, from the labels of workers as they were fitted."""
         return _most_probable(self.predict_proba(data))
 
     def predict_proba(self, data: Any) -> pd.DataFrame:
-        """Class probabilities of new tasks; a worker who was not seen in the fit counts as a typical one."""
+        """Return class probabilities of new tasks; a worker who was not seen in the fit counts as a typical one."""
         check_is_fitted(self)
         labels = read_labels(data, columns=self.columns, classes=self.classes_)
         place = {worker: w for w, worker in enumerate(self.encoded_.worker_ids.tolist())}
@@ -219,19 +219,19 @@ class DawidSkene(Estimator):
 
     @property
     def tasks_(self) -> pd.DataFrame:
-        """A row a task: label, probability, entropy, votes, agreement."""
+        """Return one row per task: label, probability, entropy, votes, agreement."""
         check_is_fitted(self)
         return task_frame(self.encoded_, self._fit.posterior)
 
     @property
     def workers_(self) -> pd.DataFrame:
-        """A row a worker: labels, reliability, information, community, confusion matrix with standard errors."""
+        """Return one row per worker: labels, reliability, information, community, confusion matrix, standard errors."""
         check_is_fitted(self)
         return worker_frame(self.encoded_, self._fit)
 
     @property
     def confusion_(self) -> Array:
-        """p(label | class) at [worker, class, label], (W, K, K)."""
+        """Return p(label | class) at [worker, class, label], (W, K, K)."""
         check_is_fitted(self)
         return self._fit.confusion.transpose(0, 2, 1)
 

@@ -10,6 +10,7 @@ import polars as pl
 from mixmem.errors import InputError
 from mixmem.output.page import render_page
 from mixmem.output.tables import component_names
+from mixmem.results.fit_report import read_report
 from mixmem.storage.atomic import write_atomically
 
 
@@ -22,6 +23,7 @@ def rebuild_report(folder: Path) -> Path:
             raise InputError(f"{folder} lacks {name}; expected the folder that `mixmem fit` wrote: fit again")
     try:
         document = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
+        document["report"] = read_report(document["report"]).to_plain()  # of this format or that of 0.1
         texts = dict.fromkeys(("variable", "level", "statistic"), pl.String)
         theta = pl.read_csv(folder / "theta.csv", schema_overrides=texts).with_columns(pl.col(*texts).fill_null(""))
         alpha = pl.read_csv(folder / "alpha.csv")["alpha"].to_numpy()

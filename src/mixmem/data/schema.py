@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,11 +52,6 @@ class Variable:
     value_type: str = "str"
     kind: str = "categorical"
     ploidy: int = 2
-
-    # What a coding adds (:class:`mixmem.data.coding.ColumnCoding`): a variable alone has none of it.
-    values: ClassVar[np.ndarray] = np.empty(0)
-    knots: ClassVar[tuple[float, ...]] = ()
-    missing: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.value_type not in VALUE_TYPES:

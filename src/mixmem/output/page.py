@@ -286,7 +286,7 @@ def _about(document: Mapping[str, Any]) -> str:
     """Kinds of the variables and how much is missing, if there is something to say: "3 continuous, 2% missing"."""
     data = document["data"]
     words = data.get("in_words", {})
-    parts = [f"{count:,} {word}" for word, count in words.items()] if len(words) > 1 else data.get("all_of", [])
+    parts = [f"{count:,} {word}" for word, count in words.items()] if len(words) > 1 else list(data.get("all_of", []))
     if data.get("missing_cells"):
         share = data["missing_cells"] / (data["rows"] * data["variables"])
         parts.append(f"{100 * share:.1f}% of the cells missing" if share >= 5e-4 else "few cells missing")

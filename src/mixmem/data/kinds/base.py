@@ -42,8 +42,8 @@ Label = tuple[str, str]
 """Level and statistic of a row of theta; numbers have no level."""
 
 
-class Column(Protocol):
-    """What a kind needs to know of a variable and how it is coded (see :class:`mixmem.data.coding.ColumnCoding`)."""
+class Described(Protocol):
+    """What a schema says of a variable (see :class:`mixmem.Variable`)."""
 
     @property
     def name(self) -> str: ...
@@ -53,6 +53,11 @@ class Column(Protocol):
     def value_type(self) -> str: ...
     @property
     def ploidy(self) -> int: ...
+
+
+class Column(Described, Protocol):
+    """What a coding adds to it (see :class:`mixmem.data.coding.ColumnCoding`)."""
+
     @property
     def knots(self) -> tuple[float, ...]: ...
     @property
@@ -118,11 +123,11 @@ class Kind(ABC):
     """Whether a share of the cells may be noise, uniform over the levels."""
 
     @abstractmethod
-    def check(self, column: Column) -> None:
+    def check(self, column: Described) -> None:
         """Refuse a variable that cannot be of this kind."""
 
     @abstractmethod
-    def labels(self, column: Column) -> list[Label]:
+    def labels(self, column: Described) -> list[Label]:
         """Return level and statistic of every row that the variable owns in theta."""
 
     @abstractmethod
@@ -181,7 +186,7 @@ class Kind(ABC):
         """Return how many draws from a component a cell holds: the copies of a genotype, one of anything else."""
         return 1
 
-    def diploid_locus(self, column: Column) -> bool:
+    def diploid_locus(self, column: Described) -> bool:
         """Return whether the variable is a diploid locus of two alleles, whose likelihood has steps of its own."""
         return False
 
@@ -192,7 +197,7 @@ class LevelKind(Kind):
     statistics = ("probability",)
     number = False
 
-    def check(self, column: Column) -> None:
+    def check(self, column: Described) -> None:
         if not column.levels:
             raise InputError(f"variable {column.name!r} has no {self.level_word}; expected at least one")
         if len(column.levels) > MAX_CODES:
@@ -204,7 +209,7 @@ class LevelKind(Kind):
             twice = next(level for level in column.levels if column.levels.count(level) > 1)
             raise InputError(f"variable {column.name!r} lists level {twice!r} twice; name each level once")
 
-    def labels(self, column: Column) -> list[Label]:
+    def labels(self, column: Described) -> list[Label]:
         return [(level, self.statistics[0]) for level in column.levels]
 
     @abstractmethod
@@ -285,11 +290,11 @@ class NumberKind(Kind):
 
     # --- What all kinds of numbers share
 
-    def check(self, column: Column) -> None:
+    def check(self, column: Described) -> None:
         if column.levels:
             raise InputError(f"variable {column.name!r} is a number and has no levels; got {len(column.levels)}")
 
-    def labels(self, column: Column) -> list[Label]:
+    def labels(self, column: Described) -> list[Label]:
         return [("", statistic) for statistic in self.statistics]
 
     def n_codes(self, column: Column) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixmem.data.kinds.base import Column, LevelKind
+from mixmem.data.kinds.base import Column, Described, LevelKind
 from mixmem.data.kinds.categorical import drawn_levels
 from mixmem.errors import InputError
 from mixmem.typing import Array, Positions
@@ -27,7 +27,7 @@ class Dosage(LevelKind):
     level_word = "alleles"
     whole = True
 
-    def check(self, column: Column) -> None:
+    def check(self, column: Described) -> None:
         super().check(column)
         if len(column.levels) != 2 and column.ploidy != 2:
             raise InputError(
@@ -67,7 +67,7 @@ class Dosage(LevelKind):
             return list(copies.sum(axis=1).tolist())
         return ["/".join(column.levels[a] for a in alleles) for alleles in copies]
 
-    def diploid_locus(self, column: Column) -> bool:
+    def diploid_locus(self, column: Described) -> bool:
         return len(column.levels) == 2 and column.ploidy == 2
 
     def most_likely(self, column: Column, expected: Array) -> list[Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 # Public names and where they live. They are imported when first used: the command line's --help needs none of them.
 # __init__.pyi lists the same names for editors and type checkers; tests/test_public_names.py keeps the two equal.

@@ -26,6 +26,10 @@ class Record:
             raise KeyError(name)
         return getattr(self, name)
 
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is a field of this name."""
+        return name in self.__dataclass_fields__
+
     def to_plain(self) -> dict[str, Any]:
         """Return the record as dictionaries, lists, numbers and texts; numbers that are not finite become None."""
         return {field.name: plain(getattr(self, field.name)) for field in dataclasses.fields(self)}

@@ -685,7 +685,7 @@ def test_info_of_genotypes(tmp_path, capsys):
         float(text.strip(",")) for text in next(row for row in out.splitlines() if row[:3] == "rs0").split()[-3::2]
     ]
     assert abs(sum(shares) - 1.0) < 0.011
-    refused(capsys, "one frequency a variant, but 1 of 4 have more than two alleles: 'rs3'", "fit", data, "-k", 2,
+    refused(capsys, "one frequency per variant, but 1 of 4 have more than two alleles: 'rs3'", "fit", data, "-k", 2,
             "--p", tmp_path / "P", "--out", tmp_path / "o")  # fmt: skip
     refused(capsys, "leave --missing out", "info", data, "--missing", "-9")
     refused(capsys, "variants of a genotype file are of kind dosage", "info", data, "--kind", "rs0=count")

@@ -388,7 +388,7 @@ def test_values_of_numbers_belong_to_the_table():
         ([0, 1.5, 1], "count", "row 2 .*holds 1.5, but the column is a count; expected whole numbers from 0 up"),
         ([0, 0.5, 2], "dosage", "row 2 .*holds 0.5, but the column is a dosage; expected numbers of copies"),
         (["u", "v", "v"], "continuous", "row 1 .*holds 'u'; expected a number"),
-        ([0.5, 1.5, 2.5], "vague", "'c' is declared 'vague'; expected one of categorical, dosage"),
+        ([0.5, 1.5, 2.5], "vague", "'c' is declared 'vague'; expected one of categorical, binary"),
     ],
 )
 def test_columns_that_cannot_be_of_the_declared_kind(column, kind, message):

@@ -48,7 +48,7 @@ def test_the_true_k_is_found_by_all_three(found):
 
 
 def test_the_reason_is_in_words(found):
-    assert found.reason.startswith("k = 3: rows that were not fitted are most likely under it (falling short, a row: ")
+    assert found.reason.startswith("k = 3: rows that were not fitted are most likely under it (falling short, per row: ")
     assert "k = 2 by " in found.reason
     assert "The spectrum shows the same number (2 of 5 singular values" in found.reason
     assert "Components found on halves of the rows agree by 0.9" in found.reason
@@ -119,7 +119,7 @@ def test_reasons_for_what_is_not_plain():
     spectrum = Spectrum(np.array([3.0, 2.0, 0.1, 0.1]), np.ones(4))
     said = " ".join(_reasons(_table([2, 4, 6], 1, held_out, error, stability, spectrum), spectrum))
     assert said.startswith("k = 4 is the smallest number within one standard error of the best, 6,")
-    assert "(falling short, a row: k = 4 by 0.010 ± 0.020, k = 2 by 4.000 ± 0.100)" in said
+    assert "(falling short, per row: k = 4 by 0.010 ± 0.020, k = 2 by 4.000 ± 0.100)" in said
     assert "still rises at the largest number tried" in said
     assert "The spectrum shows 3 (2 of 4 singular values" in said
     assert "but the worst by 0.30: other rows may not show it again" in said

@@ -3,7 +3,7 @@
 A coding is fixed before the first row is counted. It is what sums over rows depend on: two sums add only if their
 codings are equal. A :class:`mixmem.Schema` is what a model knows of its variables; a coding adds to each the grid of
 values that numbers are rounded to, the knots of their soft levels, and whether cells may be missing. It compares by
-value, has a digest, and is written whole to model and moments files.
+value, has a digest, and is written whole to model files.
 """
 
 from __future__ import annotations

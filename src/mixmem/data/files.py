@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Callable
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +18,6 @@ from mixmem.data.structure_format import read_structure
 from mixmem.data.table import Table
 from mixmem.data.vcf import read_vcf
 from mixmem.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 
 def read_file(source: str | PathLike[str]) -> Table:

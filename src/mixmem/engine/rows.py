@@ -1,4 +1,4 @@
-"""The only loop over rows: sums in a fixed order, and results per row.
+"""The loop over rows: sums in a fixed order, and results per row.
 
 Rows come in blocks of 512, counted from row 0. Block sums are added in order within a *stretch* of 1 to 64 blocks (so
 many that a stretch holds about 65,536 x 512 cells), and stretch sums are added by a fixed binary tree: node (l, i) is

@@ -1,4 +1,4 @@
-"""What commands write and print: tables of the fixed layouts, and short texts for standard output."""
+"""Tables of the fixed layouts that commands write."""
 
 from __future__ import annotations
 

@@ -48,7 +48,9 @@ def test_the_true_k_is_found_by_all_three(found):
 
 
 def test_the_reason_is_in_words(found):
-    assert found.reason.startswith("k = 3: rows that were not fitted are most likely under it (falling short, per row: ")
+    assert found.reason.startswith(
+        "k = 3: rows that were not fitted are most likely under it (falling short, per row: "
+    )
     assert "k = 2 by " in found.reason
     assert "The spectrum shows the same number (2 of 5 singular values" in found.reason
     assert "Components found on halves of the rows agree by 0.9" in found.reason

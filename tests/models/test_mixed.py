@@ -66,6 +66,7 @@ def test_moments_recover_every_kind(moments):
     assert np.abs(moments.alpha_ - 0.3).max() < 0.02
 
 
+@pytest.mark.slow
 def test_sampling_recovers_them_better(moments, sampled):
     """0.0200, 0.089, 0.066, 0.097 and 0.083 when written."""
     found, before = errors(sampled), errors(moments)
@@ -219,6 +220,7 @@ def test_intervals_of_the_moment_estimate(moments):
     assert found["probability"] > 0.9
 
 
+@pytest.mark.slow
 def test_intervals_of_the_posterior(sampled):
     """0.95, 0.98, 0.96 and 0.95 when written."""
     assert all(0.88 < share <= 1.0 for share in coverage(sampled).values())

@@ -140,6 +140,7 @@ def test_given_contamination_is_taken_off_and_put_back():
     assert cleaned._theta.min() == 0.0
 
 
+@pytest.mark.slow
 def test_components_are_put_into_the_order_of_another_model():
     one, two = model(), model(random_state=1)
     before = two.theta_.copy()

@@ -25,7 +25,7 @@ def compared(drawn, theta=None, alpha=None, **options):
 
 
 def fitted_model(drawn, k):
-    return GDLM(k, alpha0=float(drawn.alpha.sum()), random_state=0).fit(drawn.encoded)
+    return GDLM(k, alpha0=float(drawn.alpha.sum()), refine=None, random_state=0).fit(drawn.encoded)
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,6 +18,12 @@ TABLE = simulate_gdlm(1000, 15, 3, random_state=5)
 
 def model(**options):
     return GDLM(3, **{"alpha0": 0.3, "random_state": 0, **options}).fit(TABLE.encoded)
+
+
+@cache
+def default():
+    """Return one default fit, for tests that leave it as it is."""
+    return model()
 
 
 def coverage(fitted):
@@ -41,7 +48,7 @@ def test_intervals_hold_the_truth(refine):
 
 
 def test_the_table_of_intervals():
-    table = model().intervals(level=0.9)
+    table = default().intervals(level=0.9)
     assert table.columns.tolist() == [
         "parameter", "variable", "level", "statistic", "component", "estimate", "standard_error", "lower", "upper",
     ]  # fmt: skip
@@ -50,7 +57,7 @@ def test_the_table_of_intervals():
     inside = table[table.parameter == "theta"]
     assert (inside.lower >= 0).all()
     assert (inside.upper <= 1).all()
-    wider = model().intervals(level=0.99)
+    wider = default().intervals(level=0.99)
     assert ((wider.upper - wider.lower) >= (table.upper - table.lower) - 1e-12).all()
 
 
@@ -80,7 +87,7 @@ def test_a_copied_model_leaves_its_table_behind():
 
 def test_nonsense_is_refused():
     with pytest.raises(InputError, match="between 0 and 1; got 95"):
-        model().intervals(level=95)
+        default().intervals(level=95)
     with pytest.raises(InputError, match="no standard errors after refine='em'"):
         model(refine="em").intervals()
 
@@ -93,7 +100,7 @@ def test_beta_quantiles_have_the_moments_asked_for():
 
 
 def test_membership_intervals_are_a_table_by_row_and_component():
-    fitted = model()
+    fitted = default()
     rows = TABLE.frame[:4].set_axis(["a", "b", "c", "d"])
     table = fitted.membership_intervals(rows)
     assert table.row.tolist() == [name for name in "abcd" for _ in range(3)]
@@ -142,7 +149,7 @@ def test_given_contamination_is_taken_off_and_put_back():
 
 @pytest.mark.slow
 def test_components_are_put_into_the_order_of_another_model():
-    one, two = model(), model(random_state=1)
+    one, two = default(), model(random_state=1)
     before = two.theta_.copy()
     two._set(two.schema_, two._theta[:, [2, 0, 1]], two.alpha_[[2, 0, 1]], two.contamination_)
     two._errors = two._errors.ordered(np.array([2, 0, 1]))

@@ -89,7 +89,7 @@ def test_theta_is_told_by_statistic(moments):
     assert np.allclose(sums, 1)
 
 
-@pytest.mark.parametrize("refine", [None, "gibbs"])
+@pytest.mark.parametrize("refine", [None, pytest.param("gibbs", marks=pytest.mark.slow)])
 def test_units_change_nothing_but_the_units(refine):
     """Continuous columns times 1000: memberships differed by 2e-15 when written."""
     frame = SMALL.frame if refine is None else FEW
@@ -129,6 +129,7 @@ def test_weights_of_whole_numbers_are_repeated_rows(table):
     assert one.score(frame, sample_weight=weights) == pytest.approx(other.score(repeated), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_sampling_weighted_rows_is_sampling_repeated_ones():
     weights = np.random.default_rng(0).integers(0, 3, len(FEW))
     repeated = FEW.loc[np.repeat(FEW.index, weights)].sample(frac=1.0, random_state=0)
@@ -158,7 +159,7 @@ def test_the_order_of_rows_is_of_no_account():
     assert np.abs(one._theta - other._theta).max() < 1e-10
 
 
-@pytest.mark.parametrize("refine", [None, "gibbs"])
+@pytest.mark.parametrize("refine", [None, pytest.param("gibbs", marks=pytest.mark.slow)])
 def test_the_same_bits_at_any_number_of_threads(refine):
     table = SMALL.frame[:600]  # more than a block of rows
     one, two = (

@@ -42,7 +42,7 @@ def test_errors_of_one_component_are_those_of_shares():
     assert abs(np.median(theta.standard_error / expected) - 1.0) < 0.15
 
 
-@pytest.mark.parametrize("refine", [None, "gibbs"])
+@pytest.mark.parametrize("refine", [None, pytest.param("gibbs", marks=pytest.mark.slow)])
 def test_intervals_hold_the_truth(refine):
     assert 0.9 < coverage(model(refine=refine)) < 0.995
 
@@ -160,6 +160,7 @@ def test_components_are_put_into_the_order_of_another_model():
     assert np.allclose(table[table.parameter == "theta"].estimate, two._theta.ravel())
 
 
+@pytest.mark.slow
 def test_goodness_of_fit_names_a_copied_question():
     frame = TABLE.frame.copy()
     frame["copy"] = frame["x3"]

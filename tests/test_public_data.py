@@ -8,7 +8,7 @@ import pytest
 
 from mixmem import GDLM, InputError, align_components, encode, rmse
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.slow]
 
 
 def test_the_authors_demonstration_cut(data_folder, monkeypatch):

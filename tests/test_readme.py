@@ -17,6 +17,7 @@ def commands(text: str) -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in text.splitlines() if line.strip()]
 
 
+@pytest.mark.slow
 def test_readme_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
     from mixmem.cli import main
 

@@ -24,6 +24,8 @@ FOLDERS = [
     "output", "experiments", "cli",
 ]  # fmt: skip
 FREE = {"errors", "parameters", "plots", "progress", "records", "seeds", "typing", "words"}
+FITTING = {"mixmem", "mixmem.models._learner", "mixmem.models._fitted", "mixmem.models.gdlm"}
+"""Modules whose examples fit a model by sampling."""
 FACADES = {"__init__", "__main__", "crowd"}
 """Public names only; nothing inside imports them."""
 
@@ -60,7 +62,9 @@ def test_every_folder_has_its_place_and_its_tests():
     assert {path.name for path in Path(__file__).parent.iterdir() if (path / "__init__.py").exists()} <= folders
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in FITTING else name for name in MODULES]
+)
 def test_examples_in_docstrings_run(name):
     module = import_module(name)
     assert module.__doc__

@@ -724,6 +724,7 @@ def test_report_is_rebuilt_from_the_files(fitted, tmp_path, capsys):
     refused(capsys, "is not a folder", "report", tmp_path / "none")
 
 
+@pytest.mark.slow
 def test_demo_shows_that_the_truth_is_found(tmp_path, capsys):
     code, out, err = run(capsys, "demo", "--jobs", 1, "--out", tmp_path / "d")
     assert (code, err) == (0, "")

@@ -147,6 +147,12 @@ def sums_of(values, weights):
     return Sums(n, first, second, np.array([[center]]), np.array([[spread]]))
 
 
+def repeated(sums, times):
+    """The sums of a column, ``times`` times."""
+    parts = {name: part for name, part in vars(sums).items() if part is not None}
+    return replace(sums, **{name: np.repeat(part, times, axis=0) for name, part in parts.items()})
+
+
 def test_fitted_counts_have_their_mean_and_one_size():
     rng = np.random.default_rng(1)
     values, weights = rng.negative_binomial(3.0, 0.4, 4000).astype(float), rng.random((4000, 2))
@@ -184,15 +190,16 @@ def test_draws_of_counts_are_those_of_the_posterior():
     kept = count.kept(levels[:, None], numbers[:, None].astype(float), np.array([0]))
     sums = replace(sums_of(values, np.ones((60, 1))), kept=kept)
     rng, theta, found = np.random.default_rng(3), count.fitted(sums), []
-    for _ in range(20_000):
+    sums, theta = repeated(sums, 40), np.repeat(theta, 40, axis=1)  # 40 chains of 500 draws
+    for _ in range(500):
         theta = count.draw(sums, theta, rng).theta
-        found.append((theta[0, 0, 0], np.log(theta[0, 0, 0] ** 2 / (theta[1, 0, 0] - theta[0, 0, 0]))))
+        found.append((theta[0, :, 0], np.log(theta[0, :, 0] ** 2 / (theta[1, :, 0] - theta[0, :, 0]))))
     mean, size = np.linspace(1.0, 14.0, 800)[:, None], SIZES[None]
     logs = stats.nbinom(size, size / (size + mean)).logpmf(values[:, None, None]).sum(axis=0)
     logs += stats.gamma(0.5, scale=2.0 * values.mean()).logpdf(mean)
     share = np.exp(logs - logs.max())
     share /= share.sum()
-    for draws, grid in zip(np.array(found).T, (mean, np.log(size)), strict=True):
+    for draws, grid in zip(np.concatenate(found, axis=1), (mean, np.log(size)), strict=True):
         expected = (share * grid).sum()
         deviation = np.sqrt((share * (grid - expected) ** 2).sum())
         assert abs(draws.mean() - expected) < 0.06 * deviation
@@ -203,11 +210,10 @@ def test_draws_have_the_mean_and_variance_they_say():
     kind, values = "continuous", COLUMNS["normal"][:40]
     sums = sums_of(values, np.random.default_rng(2).random((40, 2)))
     rng = np.random.default_rng(3)
-    draws = [KINDS[kind].draw(sums, np.empty(0), rng) for _ in range(40_000)]
-    theta = np.array([drawn.theta[:, 0] for drawn in draws])
-    mean, variance = draws[0].mean[:, 0], draws[0].variance[:, 0]
-    assert np.abs((theta.mean(axis=0) - mean) / np.sqrt(variance)).max() < 0.02
-    assert np.abs(theta.var(axis=0) / variance - 1).max() < 0.06
+    drawn = KINDS[kind].draw(repeated(sums, 40_000), np.empty(0), rng)  # of as many equal columns
+    mean, variance = drawn.mean[:, 0], drawn.variance[:, 0]
+    assert np.abs((drawn.theta.mean(axis=1) - mean) / np.sqrt(variance)).max() < 0.02
+    assert np.abs(drawn.theta.var(axis=1) / variance - 1).max() < 0.06
     # with hundreds of rows the posterior is about the fit
     many = sums_of(np.tile(values, 100), np.ones((4000, 2)))
     assert np.allclose(KINDS[kind].draw(many, np.empty(0), rng).mean, KINDS[kind].fitted(many), rtol=0.01)

@@ -136,6 +136,7 @@ def test_units_do_not_depend_on_their_order(fake, undrawn, tmp_path):
     assert set(lines_of(tmp_path / "c")) < set(lines_of(tmp_path / "a"))
 
 
+@pytest.mark.slow
 def test_units_do_not_depend_on_the_number_of_processes(undrawn, tmp_path):
     """With the methods themselves: spawned processes know of no fakes."""
     options = {"cells": SOME[:2], "tries": 1, "names": ["tpm", "mixmem"]}
@@ -327,6 +328,7 @@ def test_runtime_is_measured(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} == {"results.csv", "runtime.png", "runtime.svg"}
 
 
+@pytest.mark.slow
 def test_a_measurement_has_a_process_of_its_own():
     measured = runtime.in_fresh_process(runtime.Case(4, None, 1, 1, 0, size=60))
     assert set(measured) == {"seconds", "rmse", "peak_mb", "base_mb"}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
@@ -57,6 +58,7 @@ def test_a_rows_answer_does_not_depend_on_its_company():
     assert together.marginal[700] == alone.marginal[0]
 
 
+@pytest.mark.slow
 def test_laplace_and_particles_agree_on_long_rows():
     """Their difference, a fraction of a nat, is small against the row's log-likelihood of some hundred."""
     table = simulate_gdlm(50, 200, 4, alpha=0.8, random_state=2)

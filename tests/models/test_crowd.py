@@ -271,6 +271,7 @@ def test_scores():
 # --- Public data sets
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", SETS)
 def test_default_and_published_errors(data_folder, name):

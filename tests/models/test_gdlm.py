@@ -99,7 +99,11 @@ def test_arrays_and_frames_give_the_same_model():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"n_partitions": 4, "sweeps": 0, "refine": None}, {"n_partitions": 4, "sweeps": 2, "refine": None}],
+    [
+        pytest.param({}, marks=pytest.mark.slow),
+        {"n_partitions": 4, "sweeps": 0, "refine": None},
+        {"n_partitions": 4, "sweeps": 2, "refine": None},
+    ],
 )
 def test_the_same_bits_at_any_number_of_threads(options):
     table = simulate_gdlm(1300, 40, 3, random_state=1).codes
@@ -110,6 +114,7 @@ def test_the_same_bits_at_any_number_of_threads(options):
     assert (one.score_samples(table) == two.score_samples(table)).all()
 
 
+@pytest.mark.slow
 def test_the_same_bits_with_alpha0_estimated_and_another_seed_differs():
     one, two, other = (
         GDLM(3, random_state=seed, n_jobs=jobs).fit(TABLE.codes) for seed, jobs in ((0, 1), (0, 2), (1, 2))
@@ -222,11 +227,11 @@ def test_equal_rows_get_equal_likelihoods():
 
 
 def test_declared_kinds_stand_in_the_schema():
-    assert fit(variables={"x3": "ordinal"}).schema_.variables[3].kind == "ordinal"
+    assert fit(variables={"x3": "ordinal"}, refine=None).schema_.variables[3].kind == "ordinal"
 
 
 def test_verbose_speaks_on_standard_error_only(capfd):
-    fit(verbose=True)
+    fit(verbose=True, refine=None)
     out, err = capfd.readouterr()
     assert out == ""
     assert "mixmem: sweeps:" in err

@@ -24,7 +24,7 @@ def mixed():
     return fitted(MIXED.frame, alpha0=0.9, variables=KINDS)
 
 
-@pytest.mark.parametrize("refine", [None, "gibbs"])
+@pytest.mark.parametrize("refine", [None, pytest.param("gibbs", marks=pytest.mark.slow)])
 def test_cells_lost_at_random_cost_accuracy_but_add_no_bias(refine):
     """Theta was off by 0.0163 (sampled 0.0151) with all cells, by 0.0204 (0.0171) with 30 % lost; filled in with the
     most frequent level by 0.123."""

@@ -66,6 +66,7 @@ def test_moments_recover_every_kind(moments):
     assert np.abs(moments.alpha_ - 0.3).max() < 0.02
 
 
+@pytest.mark.slow
 def test_sampling_recovers_them_better(moments, sampled):
     """0.0200, 0.089, 0.066, 0.097 and 0.083 when written."""
     found, before = errors(sampled), errors(moments)
@@ -88,7 +89,7 @@ def test_theta_is_told_by_statistic(moments):
     assert np.allclose(sums, 1)
 
 
-@pytest.mark.parametrize("refine", [None, "gibbs"])
+@pytest.mark.parametrize("refine", [None, pytest.param("gibbs", marks=pytest.mark.slow)])
 def test_units_change_nothing_but_the_units(refine):
     """Continuous columns times 1000: memberships differed by 2e-15 when written."""
     frame = SMALL.frame if refine is None else FEW
@@ -128,6 +129,7 @@ def test_weights_of_whole_numbers_are_repeated_rows(table):
     assert one.score(frame, sample_weight=weights) == pytest.approx(other.score(repeated), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_sampling_weighted_rows_is_sampling_repeated_ones():
     weights = np.random.default_rng(0).integers(0, 3, len(FEW))
     repeated = FEW.loc[np.repeat(FEW.index, weights)].sample(frac=1.0, random_state=0)
@@ -157,7 +159,7 @@ def test_the_order_of_rows_is_of_no_account():
     assert np.abs(one._theta - other._theta).max() < 1e-10
 
 
-@pytest.mark.parametrize("refine", [None, "gibbs"])
+@pytest.mark.parametrize("refine", [None, pytest.param("gibbs", marks=pytest.mark.slow)])
 def test_the_same_bits_at_any_number_of_threads(refine):
     table = SMALL.frame[:600]  # more than a block of rows
     one, two = (
@@ -219,6 +221,7 @@ def test_intervals_of_the_moment_estimate(moments):
     assert found["probability"] > 0.9
 
 
+@pytest.mark.slow
 def test_intervals_of_the_posterior(sampled):
     """0.95, 0.98, 0.96 and 0.95 when written."""
     assert all(0.88 < share <= 1.0 for share in coverage(sampled).values())

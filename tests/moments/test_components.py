@@ -29,6 +29,7 @@ def test_common_rows_pair_equal_names_whatever_their_place():
     assert rows_other.tolist() == [5, 1, 0]
 
 
+@pytest.mark.slow
 def test_models_of_overlapping_tables_are_aligned():
     """Two fits on halves of the rows and on columns 0-17 and 6-23, the second in reverse order of columns."""
     drawn = simulate_gdlm(4000, 24, 3, random_state=3)

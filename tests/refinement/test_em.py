@@ -240,6 +240,7 @@ def test_the_likelihood_of_genotypes_never_falls_from_any_start(seed, k):
     assert np.isclose(found.history[-1], reached)
 
 
+@pytest.mark.slow
 def test_newton_steps_reach_what_plain_em_converges_to():
     some, _ = genotypes(missing=0.1)
     begin, _ = admixture_start(some, 3, np.random.default_rng(0))
@@ -335,6 +336,7 @@ def hapmap(folder):
     return Genotypes(codes, 2 * np.arange(len(packed)) + 1, 2 * np.arange(len(packed)))
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_hapmap_reaches_the_likelihood_and_memberships_of_admixture(data_folder):
     some = hapmap(data_folder)

@@ -89,7 +89,7 @@ def test_prior_is_the_posterior_of_a_table_that_says_nothing():
         LikelihoodTable(table.encoded), np.full((4, 2), 0.5), np.array([0.5, 0.5]), Unknowns(False, True),
         np.random.SeedSequence(0),
     )  # fmt: skip
-    chain.run(6000, keep=True)
+    chain.run(3000, keep=True)
     assert abs(chain.batches[0].alpha[:, 0].mean() - 0.5) < 0.05
     assert abs(chain.batches[0].delta.mean() - 0.5) < 0.1
     assert np.allclose(chain.batches[0].alpha.sum(axis=1), 1.0)
@@ -238,6 +238,7 @@ def test_cleaning_undoes_noise():
     assert clean_theta(TABLE.theta, 0.2, TABLE.schema).min() == 0.0
 
 
+@pytest.mark.slow
 def test_alpha_is_free_where_it_is_not_given():
     table = simulate_gdlm(1500, 30, 2, alpha=[0.9, 0.4], random_state=2)
     model = GDLM(2, random_state=0).fit(table.encoded)

@@ -24,7 +24,7 @@ def compared(drawn, theta=None, alpha=None, **options):
 
 
 def fitted_model(drawn, k):
-    return GDLM(k, alpha0=float(drawn.alpha.sum()), random_state=0).fit(drawn.encoded)
+    return GDLM(k, alpha0=float(drawn.alpha.sum()), refine=None, random_state=0).fit(drawn.encoded)
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +116,7 @@ def test_rare_levels_do_not_cry_misfit():
     assert np.mean([goodness.misfit**2 for goodness in found]) == pytest.approx(1.0, abs=0.25)
 
 
+@pytest.mark.slow
 def test_a_column_that_copies_another_is_ranked_first(survey):
     """Column 7 repeats column 3 in 70 % of the rows, beyond what the components explain."""
     codes = survey.codes.copy()
@@ -138,6 +139,7 @@ def test_a_column_that_copies_another_is_ranked_first(survey):
     assert "more components" not in found.summary
 
 
+@pytest.mark.slow
 def test_too_few_components_show(survey):
     found = {}
     for k in (3, 4):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import cache
 
 import numpy as np
 import pytest
@@ -19,6 +20,12 @@ TABLE = simulate_gdlm(1000, 15, 3, random_state=5)
 
 def model(**options):
     return GDLM(3, **{"alpha0": 0.3, "random_state": 0, **options}).fit(TABLE.encoded)
+
+
+@cache
+def default():
+    """Return one default fit, for tests that leave it as it is."""
+    return model()
 
 
 def coverage(fitted):
@@ -59,13 +66,13 @@ def test_few_degrees_of_freedom_take_students_quantile():
         assert high[0] == pytest.approx(3.0 + 0.5 * quantile, abs=5e-4)
 
 
-@pytest.mark.parametrize("refine", [None, "gibbs"])
+@pytest.mark.parametrize("refine", [None, pytest.param("gibbs", marks=pytest.mark.slow)])
 def test_intervals_hold_the_truth(refine):
     assert 0.9 < coverage(model(refine=refine)) < 0.995
 
 
 def test_the_table_of_intervals():
-    table = model().intervals(level=0.9)
+    table = default().intervals(level=0.9)
     assert table.columns.tolist() == [
         "parameter", "variable", "level", "statistic", "component", "estimate", "standard_error", "lower", "upper",
     ]  # fmt: skip
@@ -74,7 +81,7 @@ def test_the_table_of_intervals():
     inside = table[table.parameter == "theta"]
     assert (inside.lower >= 0).all()
     assert (inside.upper <= 1).all()
-    wider = model().intervals(level=0.99)
+    wider = default().intervals(level=0.99)
     assert ((wider.upper - wider.lower) >= (table.upper - table.lower) - 1e-12).all()
 
 
@@ -104,7 +111,7 @@ def test_a_copied_model_leaves_its_table_behind():
 
 def test_nonsense_is_refused():
     with pytest.raises(InputError, match="between 0 and 1; got 95"):
-        model().intervals(level=95)
+        default().intervals(level=95)
     with pytest.raises(InputError, match="no standard errors after refine='em'"):
         model(refine="em").intervals()
 
@@ -125,7 +132,7 @@ def test_beta_quantiles_without_variance_are_the_mean():
 
 
 def test_membership_intervals_are_a_table_by_row_and_component():
-    fitted = model()
+    fitted = default()
     rows = TABLE.frame[:4].set_axis(["a", "b", "c", "d"])
     table = fitted.membership_intervals(rows)
     assert table.row.tolist() == [name for name in "abcd" for _ in range(3)]
@@ -172,8 +179,9 @@ def test_given_contamination_is_taken_off_and_put_back():
     assert cleaned._theta.min() == 0.0
 
 
+@pytest.mark.slow
 def test_components_are_put_into_the_order_of_another_model():
-    one, two = model(), model(random_state=1)
+    one, two = default(), model(random_state=1)
     before = two.theta_.copy()
     two._set(two.coding_, two._theta[:, [2, 0, 1]], two.alpha_[[2, 0, 1]], two.contamination_, two.report_)
     two._errors = two._errors.ordered(np.array([2, 0, 1]))
@@ -184,6 +192,7 @@ def test_components_are_put_into_the_order_of_another_model():
     assert np.allclose(table[table.parameter == "theta"].estimate, two._theta.ravel())
 
 
+@pytest.mark.slow
 def test_goodness_of_fit_names_a_copied_question():
     frame = TABLE.frame.copy()
     frame["copy"] = frame["x3"]

@@ -7,11 +7,12 @@ from mixmem import GDLM, simulate_gdlm
 from mixmem.selection.alpha0 import _peak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha0", [0.3, 3.0])
 def test_alpha0_is_found_within_a_third(alpha0):
-    """Ratios to the truth were 0.94 and 0.91 when written."""
+    """Ratios to the truth were 0.84 and 0.94 when written."""
     shares = np.array([0.2, 0.3, 0.5])
-    table = simulate_gdlm(3000, 60, 3, alpha=alpha0 * shares, random_state=0)
+    table = simulate_gdlm(2000, 30, 3, alpha=alpha0 * shares, random_state=0)
     model = GDLM(3, random_state=0).fit(table.codes)
     assert 0.67 < model.alpha0_ / alpha0 < 1.5
     said = model.report_.alpha0

@@ -56,6 +56,7 @@ def test_the_reason_is_in_words(found):
     assert "Components found on halves of the rows agree by 0.9" in found.reason
 
 
+@pytest.mark.slow
 def test_the_same_on_any_number_of_threads_and_from_any_kind_of_table(found, table, tmp_path):
     table.frame.to_csv(tmp_path / "data.csv", index=False)
     for same in (table.frame.to_numpy(), tmp_path / "data.csv"):

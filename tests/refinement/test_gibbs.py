@@ -79,6 +79,7 @@ def test_slice_draws_keep_their_density():
     assert stats.kstest(draws[::3], stats.truncnorm(-1.0, np.inf).cdf).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_prior_is_the_posterior_of_a_table_that_says_nothing():
     """One row of one answer to each of two questions: alpha's shares and delta keep their priors, almost."""
     table = simulate_gdlm(2, 2, 2, n_levels=2, random_state=0)
@@ -92,6 +93,7 @@ def test_prior_is_the_posterior_of_a_table_that_says_nothing():
     assert np.allclose(chain.batches[0].alpha.sum(axis=1), 1.0)
 
 
+@pytest.mark.slow
 def test_noise_is_found_and_taken_off():
     moments = GDLM(3, alpha0=0.3, refine=None, random_state=0).fit(TABLE.encoded)
     model = GDLM(3, alpha0=0.3, refine="gibbs", random_state=0).fit(TABLE.encoded)
@@ -104,6 +106,7 @@ def test_noise_is_found_and_taken_off():
     assert model.report_["contamination"]["estimated"]
 
 
+@pytest.mark.slow
 def test_the_same_on_any_number_of_threads():
     arguments = (TABLE.codes, TABLE.schema, TABLE.theta, TABLE.alpha, Unknowns(True, True))
     found = []

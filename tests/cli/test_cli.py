@@ -116,6 +116,7 @@ def test_files_of_a_fit(fitted, table):
     np.testing.assert_allclose(memberships.select(COMPONENTS).to_numpy(), model.transform(table.frame), rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_files_need_no_extra(fitted, tmp_path):
     """A plain install has no pyarrow, which polars asks for when it takes a pandas frame."""
     blocked = "import sys; sys.modules['pyarrow'] = None; from mixmem.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -144,6 +145,7 @@ def test_fit_json_tells_everything(fitted):
     assert likelihood["mean_of_rows"] < likelihood["mean_of_rows_given_memberships"] < 0
 
 
+@pytest.mark.slow
 def test_what_fit_prints(fitted, tmp_path, capsys):
     arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--alpha0", 0.2, "--out", tmp_path / "o"]
     code, out, err = run(capsys, *arguments)
@@ -165,6 +167,7 @@ def test_what_fit_prints(fitted, tmp_path, capsys):
     assert "mixmem: writing:" in err
 
 
+@pytest.mark.slow
 def test_estimated_alpha0_is_said(table, tmp_path, capsys):
     table.frame.to_csv(tmp_path / "d.csv", index=False)
     code, out, _ = run(capsys, "fit", tmp_path / "d.csv", "-k", 2, "--jobs", 1, "--out", tmp_path / "o")

@@ -158,6 +158,7 @@ def test_rows_of_which_nothing_is_known():
     assert (error > 0.1).all()
 
 
+@pytest.mark.slow
 def test_equal_rows_have_equal_answers_in_any_company():
     """Values and codes of a continuous column belong to a table; what a row is told does not."""
     drawn = simulate_mixed(700, 3, n_categorical=0, n_count=0, n_continuous=8, missing=0.1, random_state=2)

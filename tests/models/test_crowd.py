@@ -167,6 +167,7 @@ def test_confusion_matrices_come_back_within_their_standard_errors():
     assert np.sqrt((off**2).mean()) < 1.7  # 1.2 when written; the classes' own uncertainty is not in the errors
 
 
+@pytest.mark.slow
 def test_bits_do_not_depend_on_threads(crowd):
     frame, _ = simulated(n_tasks=60_000, n_workers=400, votes=5)
     one, more = (DawidSkene(n_iter=8, tol=-1.0, n_jobs=jobs).fit(frame) for jobs in (1, max_threads()))
@@ -252,6 +253,7 @@ def test_a_tensor_start_ends_where_votes_end(crowd):
     assert (votes == tensor).mean() > 0.97
 
 
+@pytest.mark.slow
 def test_auto_takes_what_predicts_held_out_labels(crowd):
     model = DawidSkene(model="auto", random_state=0).fit(crowd[0])
     assert model.model_ == max(model.held_out_, key=model.held_out_.get)

@@ -45,6 +45,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "check",
     [check_fit_idempotent, check_dict_unchanged, check_methods_sample_order_invariance, check_estimators_pickle],
@@ -93,6 +94,7 @@ def test_new_rows_come_in_any_form(convert):
     assert (model.transform(convert(TABLE.frame)) == model.transform(TABLE.frame)).all()
 
 
+@pytest.mark.slow
 def test_arrays_and_frames_give_the_same_model():
     assert (fitted().alpha_ == GDLM(3, alpha0=0.3, random_state=0).fit(TABLE.codes).alpha_).all()
 

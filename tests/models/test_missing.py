@@ -127,6 +127,7 @@ def test_samples_of_a_model_have_no_gaps():
     assert ((drawn == 0).mean() - (TABLE.frame == 0).mean()).abs().max() < 0.05
 
 
+@pytest.mark.slow
 def test_intervals_grow_where_cells_are_lost():
     rng = np.random.default_rng(5)
     frame = TABLE.frame.mask(rng.random(TABLE.frame.shape) < np.where(np.arange(25) < 5, 0.7, 0.0))
@@ -135,6 +136,7 @@ def test_intervals_grow_where_cells_are_lost():
     assert error[:5].mean() > 1.4 * error[5:].mean()
 
 
+@pytest.mark.slow
 def test_standard_errors_where_a_variable_is_known_in_one_group_of_rows_only():
     """Left out in turn, that group leaves nothing of the variable; the others' errors stay what they are."""
     frame = TABLE.frame[:400].astype(float)

@@ -114,6 +114,7 @@ def test_chains_are_judged_in_the_units_of_the_column():
         assert found == pytest.approx(one.report_["refine"]["gibbs"][figure].to_plain(), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", [SMALL, simulate_mixed(500, 3, n_categorical=50, missing=0.1, random_state=2)])
 def test_weights_of_whole_numbers_are_repeated_rows(table):
     """Theta differed by 5e-14 when written; the second table is wide, so that its anchors are chosen by the rows."""
@@ -214,6 +215,7 @@ def coverage(model):
     return {name: holds[np.repeat(rows, 4)].mean() for name, rows in rows_of_kinds(TABLE.schema).items()}
 
 
+@pytest.mark.slow
 def test_intervals_of_the_moment_estimate(moments):
     """0.97, 0.98, 0.86 and 0.93 when written."""
     found = coverage(moments)

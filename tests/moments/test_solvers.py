@@ -83,7 +83,7 @@ def test_residual_of_an_exact_tensor_falls_linearly():
     assert 0.3 < (part[0] - part[half]) / (part[half] - part[-1]) < 3.0
 
 
-@pytest.mark.parametrize("k", [3, 5, 8])
+@pytest.mark.parametrize("k", [3, 5, pytest.param(8, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("seed", range(5))
 def test_exact_moments_in_truth_out(k, seed):
     rng = np.random.default_rng(seed)

@@ -62,6 +62,7 @@ def test_one_pass_from_the_true_anchors_finds_the_rest():
     assert np.sqrt(((found - table.theta) ** 2).mean()) < 0.02  # 0.0077 when written
 
 
+@pytest.mark.slow
 def test_error_falls_as_rows_grow():
     """Root-n: a sixteen-fold table has a quarter of the error, here within a factor of two."""
     errors = []

@@ -142,6 +142,7 @@ def test_weights_of_cells_are_repeated_rows():
     assert np.isclose(a.history[0], b.history[0], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_any_theta_may_be_climbed():
     """Logarithms of probabilities as theta reach what probabilities reach."""
     theta, x = start()
@@ -226,6 +227,7 @@ def test_box_steps_satisfy_the_conditions_of_a_maximum():
     assert np.allclose(short - x, (new - x) / np.where(length > 0.6, 1.0 + length, 1.0)[:, None])
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 5))
 def test_the_likelihood_of_genotypes_never_falls_from_any_start(seed, k):

@@ -82,6 +82,7 @@ def test_slice_draws_keep_their_density():
     assert stats.kstest(draws[::3], stats.truncnorm(-1.0, np.inf).cdf).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_prior_is_the_posterior_of_a_table_that_says_nothing():
     """One row of one answer to each of two questions: alpha's shares and delta keep their priors, almost."""
     table = simulate_gdlm(2, 2, 2, n_levels=2, random_state=0)
@@ -207,6 +208,7 @@ def test_variance_of_theta_has_all_its_parts():
     assert gibbs._variance(chains_of(apart(1), 1.0, 0.5), apart(1)) == pytest.approx(2.5)
 
 
+@pytest.mark.slow
 def test_noise_is_found_and_taken_off():
     moments = GDLM(3, alpha0=0.3, refine=None, random_state=0).fit(TABLE.encoded)
     model = GDLM(3, alpha0=0.3, refine="gibbs", random_state=0).fit(TABLE.encoded)
@@ -219,6 +221,7 @@ def test_noise_is_found_and_taken_off():
     assert model.report_.contamination.estimated
 
 
+@pytest.mark.slow
 def test_the_same_on_any_number_of_threads():
     arguments = (TABLE.encoded, TABLE.theta, TABLE.alpha, Unknowns(True, True))
     found = []

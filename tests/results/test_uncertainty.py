@@ -71,6 +71,7 @@ def test_intervals_hold_the_truth(refine):
     assert 0.9 < coverage(model(refine=refine)) < 0.995
 
 
+@pytest.mark.slow
 def test_the_table_of_intervals():
     table = default().intervals(level=0.9)
     assert table.columns.tolist() == [
@@ -85,6 +86,7 @@ def test_the_table_of_intervals():
     assert ((wider.upper - wider.lower) >= (table.upper - table.lower) - 1e-12).all()
 
 
+@pytest.mark.slow
 def test_intervals_stay_with_the_file_and_need_the_table_otherwise(tmp_path):
     sampled, moments = model(refine="gibbs"), model(refine=None)
     for fitted in (sampled, moments):
@@ -109,6 +111,7 @@ def test_a_copied_model_leaves_its_table_behind():
     assert len(fitted.intervals()) == 183
 
 
+@pytest.mark.slow
 def test_nonsense_is_refused():
     with pytest.raises(InputError, match="between 0 and 1; got 95"):
         default().intervals(level=95)
@@ -131,6 +134,7 @@ def test_beta_quantiles_without_variance_are_the_mean():
     assert np.allclose(high[1:], [0.0, 1.0, 0.3], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_membership_intervals_are_a_table_by_row_and_component():
     fitted = default()
     rows = TABLE.frame[:4].set_axis(["a", "b", "c", "d"])

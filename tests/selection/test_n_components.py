@@ -33,6 +33,7 @@ def found(table):
     return choose_k(table.frame, (2, 5), random_state=0, n_jobs=1)
 
 
+@pytest.mark.slow
 def test_the_true_k_is_found_by_all_three(found):
     assert found.k == found.spectrum_k == 3
     assert list(found.table.columns) == COLUMNS
@@ -47,6 +48,7 @@ def test_the_true_k_is_found_by_all_three(found):
     assert (found.n_rows, found.n_variables, found.seed) == (500, 16, 0)
 
 
+@pytest.mark.slow
 def test_the_reason_is_in_words(found):
     assert found.reason.startswith(
         "k = 3: rows that were not fitted are most likely under it (falling short, per row: "
@@ -75,6 +77,7 @@ def test_alpha0_given_is_used_and_kinds_are_checked(table):
         choose_k(table.encoded, [2, 3], variables={"x1": "continuous"})
 
 
+@pytest.mark.slow
 def test_tables_of_all_kinds_with_missing_cells():
     drawn = simulate_mixed(600, 3, n_categorical=6, n_count=6, n_continuous=6, missing=0.1, random_state=0)
     found = choose_k(drawn.encoded, (2, 4), alpha0=0.9, n_splits=1, random_state=0)
@@ -82,6 +85,7 @@ def test_tables_of_all_kinds_with_missing_cells():
     assert np.isfinite(found.table["held_out"]).all()
 
 
+@pytest.mark.slow
 def test_no_structure_gives_the_smallest_k():
     """One component is enough for independent variables, and the spectrum shows none beside it."""
     codes = np.random.default_rng(0).integers(0, 3, (400, 9))
@@ -93,6 +97,7 @@ def test_no_structure_gives_the_smallest_k():
     assert "does not tell how many components" in choose_k(codes, (2, 4), alpha0=1.0, n_splits=1, random_state=0).reason
 
 
+@pytest.mark.slow
 def test_the_figure_is_written(found, tmp_path):
     figure = found.plot(tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000

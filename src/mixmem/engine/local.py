@@ -53,6 +53,9 @@ def in_threads(run: Callable[[int], Result], count: int) -> list[Result]:
 def in_parts(run: Callable[[int, int], Any], count: int) -> None:
     """Call run(first, last) for parts of range(count) that cover it, one per thread."""
     parts = max(1, min(current_threads(), count))
+    if parts == 1:
+        run(0, count)
+        return
     in_threads(lambda r: run(count * r // parts, count * (r + 1) // parts), parts)
 
 

@@ -10,6 +10,7 @@ parts add up to the bits of the whole.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -35,8 +36,8 @@ def stretch_blocks(n_variables: int) -> int:
     >>> [stretch_blocks(p) for p in (10, 1024, 10_000, 100_000)]
     [64, 64, 4, 1]
     """
-    most = max(1.0, min(MOST_BLOCKS, STRETCH_CELLS / max(1, n_variables)))
-    return int(2 ** np.floor(np.log2(most)))
+    most = max(1, min(MOST_BLOCKS, STRETCH_CELLS // max(1, n_variables)))
+    return 1 << (most.bit_length() - 1)
 
 
 def stretch_rows(n_variables: int) -> int:
@@ -98,6 +99,8 @@ class RowSum:
     @property
     def root(self) -> Arrays:
         """The sum of all stretches that there are, added up the tree; a node without a sibling goes up as it is."""
+        if len(self.nodes) == 1:
+            return next(iter(self.nodes.values()))
         nodes = dict(self.nodes)
         while len(nodes) > 1:
             level = min(at for at, _ in nodes)
@@ -192,18 +195,18 @@ def sum_over(work: Blocks | Slices, n_rows: int, n_variables: int, first_stretch
 def _by_blocks(work: Blocks, n_rows: int, stretch: int) -> Iterator[Arrays]:
     """Yield the stretches' sums, from waves of blocks."""
     sums: Arrays | None = None
-    bytes_per_block = 8 * sum(int(np.prod(shape)) for shape in work.shapes)
+    bytes_per_block = 8 * sum(map(math.prod, work.shapes))
     for first, count in waves(n_rows, bytes_per_block):
         partials = tuple(np.empty((count, *shape)) for shape in work.shapes)
         in_parts(_filler(work, first, partials), count)
         for b in range(count):
-            if (first + b) % stretch == 0:
+            if sums is None or (first + b) % stretch == 0:
                 if sums is not None:
                     yield sums
-                sums = tuple(np.zeros(shape) for shape in work.shapes)
-            assert sums is not None
-            for total, partial in zip(sums, partials, strict=True):
-                total += partial[b]
+                sums = tuple([np.asarray(partial[b] + 0.0) for partial in partials])
+            else:
+                for total, partial in zip(sums, partials, strict=True):
+                    np.add(total, partial[b], out=total)
     if sums is not None:
         yield sums
 

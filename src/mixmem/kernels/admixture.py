@@ -100,7 +100,7 @@ def row_sums(genotypes, x, p, first, last, hessians, values):
 
 @kernel
 def box_steps(hessians, gradients, low, high, damped, tolerance, x):
-    """A Newton step inside the box for every row of x (m, k), in place.
+    """Take a Newton step inside the box for every row of x (m, k), in place.
 
     hessians (m, k (k + 1) / 2): minus the second derivatives, lower halves row by row; gradients (m, k). The step d
     maximises gradient'd - d'Hd / 2 with low <= x + d <= high, by cyclic coordinate descent until a cycle changes it by

@@ -12,7 +12,7 @@ from mixmem.kernels.nqp import exact_row, pqp_rows
 
 @kernel
 def _gram(x, out):
-    """out = x'x; x (d, k), out (k, k)."""
+    """Set out = x'x; x (d, k), out (k, k)."""
     k = x.shape[1]
     out[:, :] = 0.0
     for r in range(x.shape[0]):
@@ -23,7 +23,7 @@ def _gram(x, out):
 
 @kernel
 def _program(x, y, gram, q):
-    """q = (x'x) * (y'y); x (d, k), y (e, k), gram (k, k) scratch, q (k, k)."""
+    """Set q = (x'x) * (y'y); x (d, k), y (e, k), gram (k, k) scratch, q (k, k)."""
     _gram(x, q)
     _gram(y, gram)
     for h in range(q.shape[0]):
@@ -33,7 +33,7 @@ def _program(x, y, gram, q):
 
 @kernel
 def _objective(norm, x, z, q, gram):
-    """||T - [[A, B, C]]||^2 from one mode's pieces: norm + 2 <x, z> + <x'x, q>, with z = -MTTKRP."""
+    """Return ||T - [[A, B, C]]||^2 from one mode's pieces: norm + 2 <x, z> + <x'x, q>, with z = -MTTKRP."""
     k = x.shape[1]
     total = norm
     for r in range(x.shape[0]):
@@ -62,7 +62,7 @@ def _rescale(x, into):
 
 @kernel
 def _update(q, z, x, inner, epsilon):
-    """One mode's update: ``inner`` PQP steps of every row, or -inner cycles towards its minimiser."""
+    """Update one mode: ``inner`` PQP steps of every row, or -inner cycles towards its minimiser."""
     if inner > 0:
         pqp_rows(q, z, x, inner, epsilon, 1e-15)
     else:
@@ -72,7 +72,7 @@ def _update(q, z, x, inner, epsilon):
 
 @kernel
 def _copy(x, into):
-    """into = x, both (d, k)."""
+    """Set into = x, both (d, k)."""
     for r in range(x.shape[0]):
         for h in range(x.shape[1]):
             into[r, h] = x[r, h]
@@ -80,7 +80,7 @@ def _copy(x, into):
 
 @kernel
 def _change(x, before):
-    """Largest change of an entry relative to the largest entry; both (d, k), with columns that sum to one."""
+    """Return the largest change of an entry relative to the largest entry; both (d, k)."""
     largest = 0.0
     change = 0.0
     for r in range(x.shape[0]):
@@ -95,7 +95,7 @@ def _change(x, before):
 
 @vector_kernel
 def _times(a, b, turned, out):
-    """out = a @ b; a (r, w), b (w, k), turned (k, w) scratch, out (r, k)."""
+    """Set out = a @ b; a (r, w), b (w, k), turned (k, w) scratch, out (r, k)."""
     w, k = b.shape
     for i in range(w):
         for h in range(k):
@@ -110,7 +110,7 @@ def _times(a, b, turned, out):
 
 @kernel
 def _transposed_times(a, b, turned, out):
-    """out = a.T @ b; a (r, w), b (r, k), turned (k, w) scratch, out (w, k)."""
+    """Set out = a.T @ b; a (r, w), b (r, k), turned (k, w) scratch, out (w, k)."""
     w, k = out.shape
     turned[:, :] = 0.0
     for r in range(a.shape[0]):
@@ -125,7 +125,7 @@ def _transposed_times(a, b, turned, out):
 
 @kernel
 def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
-    """Alternating updates of one tensor's factors, in place; returns (sweeps done, converged).
+    """Update one tensor's factors in turn, in place; return (sweeps done, converged).
 
     t (d_a, d_b, d_c), a (d_a, k), b (d_b, k), c (d_c, k); history (3 * sweeps,) receives the squared residual after
     every mode's update. Modes 1 and 2 share the product T x_3 C, since C does not change between them.

@@ -12,7 +12,7 @@ _ROWS = 128  # rows whose cells are looked up together
 
 @kernel
 def count_cells(codes, offsets, weights, first, last, out):
-    """Total weight of the rows in which each code of variables first to last occurs, added to out.
+    """Add to out the total weight of the rows in which each code of variables first to last occurs.
 
     codes (n, p), offsets (p + 1,), weights (n,) or none, out (offsets[p],).
     """
@@ -27,7 +27,7 @@ def count_cells(codes, offsets, weights, first, last, out):
 
 @kernel
 def _unfold(codes, i, members, size, cells, local, levels, shares, rows, parts):
-    """Rows of a block's mode that row i's cells select, and with what share; returns how many."""
+    """Find the rows of a block's mode that row i's cells select, and with what share; return how many."""
     count = 0
     for v in range(size):
         cell = cells[v] + codes[i, members[v]]
@@ -41,7 +41,7 @@ def _unfold(codes, i, members, size, cells, local, levels, shares, rows, parts):
 
 @kernel
 def block_triples(codes, weights, members, cells, local, sizes, levels, shares, first, last, out):
-    """Raw third moments of many blocks, added to out; tasks first to last.
+    """Add to out the raw third moments of many blocks; tasks first to last.
 
     codes (n, p), weights (n,) or none; members (blocks, 3, m) variables padded with -1; cells and local (blocks, 3, m)
     where a variable's cells and its rows of the block's mode start; sizes (blocks, 3) variables per mode; levels and

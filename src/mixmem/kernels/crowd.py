@@ -15,7 +15,7 @@ WORKER_BLOCK = 256
 
 @kernel
 def by_task(tasks, workers, labels, n_tasks, n_workers):
-    """Labels in the order of their tasks, rows of one task in the order they came; and how many repeat a pair.
+    """Return the labels in the order of their tasks, then in the order they came; and how many repeat a pair.
 
     tasks, workers, labels (m,) -> starts (n + 1,), workers (m,), labels (m,), repeats, contradictions: labels beyond
     the first of a (task, worker) pair, and those of them that differ from the first.
@@ -46,7 +46,7 @@ def by_task(tasks, workers, labels, n_tasks, n_workers):
 
 @kernel
 def vote_shares(starts, labels, shares):
-    """Share of each class among a task's labels, into shares (n, K); equal shares where a task has none.
+    """Fill shares (n, K) with each class's share among a task's labels; equal shares where a task has none.
 
     starts (n + 1,), labels (m,) as by_task leaves them.
     """
@@ -61,7 +61,7 @@ def vote_shares(starts, labels, shares):
 
 @kernel
 def expected_labels(starts, cells, bounds, posterior, first_block, last_block, partials):
-    """Labels expected of every worker in every class: posterior[i, j] summed into partials[b, cell, j] by task blocks.
+    """Sum posterior[i, j] into partials[b, cell, j] by task blocks: the labels expected of workers in every class.
 
     Cells and blocks as in :func:`label_pass`, posterior (n, K), partials (B, W K, K), of which blocks first_block to
     last_block are filled.
@@ -79,7 +79,7 @@ def expected_labels(starts, cells, bounds, posterior, first_block, last_block, p
 def label_pass(
     starts, cells, known, scores, prior, bounds, first_block, last_block, posterior, partials, values, changes
 ):
-    """Class probabilities of the tasks, and the labels then expected of every worker in every class, in one pass.
+    """Fill class probabilities of tasks and the labels then expected of every worker in every class, in one pass.
 
     Labels lie sorted by task: task i owns starts[i] to starts[i + 1] of cells (m,), unsigned, where label l of worker w
     is the cell w K + l. scores (W K, K) holds log p(label l | class j) of worker w at [w K + l, j], prior (K,) the log
@@ -100,7 +100,7 @@ def label_pass(
 
 @kernel
 def _many_classes(starts, cells, known, scores, prior, first, last, posterior, part):
-    """The pass over tasks first to last; log-likelihood and change."""
+    """Take the pass over tasks first to last; return log-likelihood and change."""
     n_classes = prior.shape[0]
     own = np.empty(n_classes)
     value, change, product = 0.0, 0.0, 1.0
@@ -129,7 +129,7 @@ def _many_classes(starts, cells, known, scores, prior, first, last, posterior, p
 
 @kernel
 def _two_classes(starts, cells, known, scores, prior, first, last, posterior, part):
-    """The same for two classes, the most common case, without inner loops: twice as fast."""
+    """Do the same for two classes, the most common case, without inner loops: twice as fast."""
     value, change, product = 0.0, 0.0, 1.0
     for i in range(first, last):
         a, b = prior[0], prior[1]
@@ -160,7 +160,7 @@ def _two_classes(starts, cells, known, scores, prior, first, last, posterior, pa
 
 @kernel
 def _to_probabilities(own, known):
-    """Log joint probabilities (K,) to probabilities in place, all on ``known`` unless -1.
+    """Turn log joint probabilities (K,) into probabilities in place, all on ``known`` unless -1.
 
     Returns (a, t) such that a + log t is the log of their sum, t from 1 to K.
     """
@@ -187,7 +187,7 @@ def _to_probabilities(own, known):
 
 @kernel
 def digamma(x):
-    """The derivative of log Gamma at x > 0: recurrence up to 6, then the asymptotic series (11 digits)."""
+    """Return the derivative of log Gamma at x > 0: recurrence up to 6, then the asymptotic series (11 digits)."""
     below = 0.0
     while x < 6.0:
         below -= 1.0 / x
@@ -201,7 +201,7 @@ def digamma(x):
 def community_pass(
     counts, alpha, log_gammas, digammas, log_weights, first_block, last_block, memberships, means, partials
 ):
-    """Each worker's community and confusion matrix, and the sums that move the communities' Dirichlet priors.
+    """Fill each worker's communities and confusion matrix, and the sums that move the communities' priors.
 
     counts (W, K, K) are the labels expected, [w, l, j] for label l in class j; alpha (G, K, K) the communities'
     Dirichlet parameters, [g, l, j]; log_gammas and digammas (G, K + 1, K) those functions of alpha, and of its sums
@@ -237,7 +237,7 @@ def community_pass(
 
 @kernel
 def _evidence(counts, alpha, log_gammas, digammas, slopes):
-    """Dirichlet-multinomial log-likelihood of counts (K, K) by column; its slopes (K + 1, K), last those of sums."""
+    """Return the Dirichlet-multinomial log-likelihood of counts (K, K) by column; fill its slopes (K + 1, K)."""
     value = 0.0
     n_classes = counts.shape[0]
     for j in range(n_classes):
@@ -275,7 +275,7 @@ def minimax_pass(
     values,
     changes,
 ):
-    """One round of minimax conditional entropy: p(label l | class j) = softmax over l of sigma_wlj + tau_ilj.
+    """Take one round of minimax conditional entropy: p(label l | class j) = softmax over l of sigma_wlj + tau_ilj.
 
     Labels, known, posterior, bounds, values and changes as in :func:`label_pass`; sigma (W, K, K), tau (n, K, K). The
     class probabilities are renewed unless ``frozen``; then tau takes one bounded ascent step on sum q_ij log p -
@@ -320,7 +320,7 @@ def minimax_pass(
 
 @kernel
 def _label_probabilities(sigma, tau, rows):
-    """softmax over l of sigma_lj + tau_lj, into rows (K, K)."""
+    """Fill rows with the softmax over l of sigma_lj + tau_lj, into rows (K, K)."""
     for j in range(sigma.shape[1]):
         largest = -np.inf
         for label in range(sigma.shape[0]):

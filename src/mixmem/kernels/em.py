@@ -9,7 +9,7 @@ from mixmem.kernels._numba import ROW_BLOCK, kernel
 
 @kernel
 def em_pass(codes, starts, absent, table, x, weights, first_block, slopes, partials, values):
-    """What an EM step needs of row blocks first_block, first_block + 1, …; missing cells add nothing.
+    """Fill what an EM step needs of row blocks first_block, first_block + 1, …; missing cells add nothing.
 
     codes (n, q); a cell's likelihoods are table[starts[c] + code], table (rows, k); absent (q,) the codes of missing
     cells; x (n, k); weights (n,). With m_ic = sum_h table_h x_ih: slopes (n, k) receives the sums over a row's cells

@@ -10,7 +10,7 @@ from mixmem.kernels.streams import log_gamma_draw, mixed, stream, unit
 
 @kernel
 def drawn(weights, target):
-    """The component in whose part of the weights (k,), laid end to end, the target falls."""
+    """Return the component in whose part of the weights (k,), laid end to end, the target falls."""
     h = 0
     target -= weights[0]
     while target >= 0.0 and h < weights.shape[0] - 1:
@@ -58,7 +58,7 @@ def assign_cells(codes, starts, absent, table, alpha, seed, step, assigned, row_
 
 @kernel
 def rows_above(row_counts, above):
-    """How many rows have more than m cells in component h: above (k, p).
+    """Count the rows that have more than m cells in component h, into above (k, p).
 
     row_counts (n, k), whole numbers.
     """
@@ -76,7 +76,7 @@ def rows_above(row_counts, above):
 
 @kernel
 def membership_posterior(codes, starts, absent, table, marks, alpha, n_warm, n_keep, tails, mean, error, bounds):
-    """Mean, standard deviation (n, k) and quantiles (n, 2, k) of every row's memberships, theta and alpha given.
+    """Fill mean, standard deviation (n, k) and quantiles (n, 2, k) of rows' memberships, theta and alpha given.
 
     codes (n, p), starts, absent and table as in assign_cells, marks (rows,) what tells the table's rows apart, alpha
     (k,), tails (2,) the quantiles' probabilities. The row's cells are sampled; given their numbers n_ih the memberships

@@ -9,7 +9,7 @@ from mixmem.kernels._numba import kernel
 
 @kernel
 def gram_sums(theta, starts, sizes):
-    """sum_j P_j and sum_j P_j * P_j with P_j = theta_j' theta_j, over the variables given by starts and sizes.
+    """Return sum_j P_j and sum_j P_j * P_j, P_j = theta_j' theta_j, over the variables given by starts and sizes.
 
     theta (rows, k), starts (m,), sizes (m,) -> (k, k), (k, k).
     """

@@ -9,7 +9,7 @@ from mixmem.kernels._numba import kernel
 
 @kernel
 def _eigen(q, vectors):
-    """Eigenvalues (k,) of a symmetric q (k, k), in no order, and its eigenvectors in the columns of vectors (k, k).
+    """Return the eigenvalues (k,) of a symmetric q (k, k), in no order; put its eigenvectors in columns of vectors.
 
     Rotations after Jacobi: LAPACK through numba would need SciPy.
     """
@@ -53,7 +53,7 @@ def _eigen(q, vectors):
 
 @kernel
 def pqp_rows(q, z, x, steps, epsilon, tolerance):
-    """Up to ``steps`` PQP updates (theorem 4) of every row of x, in place; q has nonnegative entries, so gamma = 0.
+    """Take up to ``steps`` PQP updates (theorem 4) of every row of x, in place; q is nonnegative, so gamma = 0.
 
     q (k, k), z (m, k), x (m, k). A row stops early when an update changes it by less than ``tolerance`` relatively.
     A singular q has no finite bound (the minimiser may be unbounded): its eigenvalues are held at 1e-12 of the largest.

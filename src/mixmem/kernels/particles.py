@@ -10,7 +10,7 @@ from mixmem.kernels.streams import mixed, unit
 
 @kernel
 def marginal_likelihood(codes, starts, absent, table, marks, alpha, n_particles, seed, out):
-    """log p(row) with the memberships integrated out, by a particle filter over the row's cells; fills out (n,).
+    """Fill out (n,) with log p(row), the memberships integrated out by a particle filter over the row's cells.
 
     codes (n, p), starts (p,) where a column's codes begin in the table of likelihoods (rows, k), absent (p,) the code
     of a missing cell, which is left out, marks (rows,) what tells the table's rows apart, alpha (k,). A particle holds

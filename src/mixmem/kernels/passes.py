@@ -59,7 +59,7 @@ def _scatter(codes, starts, members, values, first, last, out):
 
 @kernel
 def add_features(codes, starts, members, table, totals):
-    """totals[i] += sum over members j of table[starts_j + codes[i, j]], in place.
+    """Add to totals[i] the sum over members j of table[starts_j + codes[i, j]].
 
     codes (n, p); members (m,) variables; starts (m,) the table row at which each member's levels start;
     table (rows, q); totals (n, q).
@@ -72,7 +72,7 @@ def add_features(codes, starts, members, table, totals):
 
 @kernel
 def scatter_sums(codes, starts, members, values, first_block, partials):
-    """Block sums of b_ij values_i' for every member j: partials[b] (rows, q) is filled for row block first_block + b.
+    """Fill partials[b] (rows, q) with the sums of b_ij values_i' for every member j over row block first_block + b.
 
     codes, starts and members as in add_features, values (n, q).
     """
@@ -86,7 +86,7 @@ def scatter_sums(codes, starts, members, values, first_block, partials):
 
 @kernel
 def pair_sums(codes, weights, starts, members, table, totals, slope, k, first_block, partials, squares):
-    """The sums over rows from which the step for the group ``members`` takes its Z, a row block at a time.
+    """Fill the sums over rows from which the step for the group ``members`` takes its Z, one row block at a time.
 
     totals (n, 2w) holds every variable's features (U | Y) and table (rows, 2w) the members' own, both padded to an even
     width w >= k; the members' part is taken off, so that u and y are sums over the other variables (a table without

@@ -1,4 +1,4 @@
-"""Memberships of rows given theta: a concave problem a row, by Newton steps on the simplex."""
+"""Memberships of rows given theta: a concave problem per row, by Newton steps on the simplex."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FOLD = 16  # tiles whose probabilities are multiplied before a logarithm is tak
 
 @kernel
 def _lay_out(codes, i, starts, absent, table, cells):
-    """cells[t, h, c] = likelihood in component h of row i's cell t * width + c of those present; returns their number.
+    """Set cells[t, h, c] to the likelihood in component h of row i's present cell t * width + c; return their number.
 
     cells (tiles, k, width).
     """
@@ -30,7 +30,7 @@ def _lay_out(codes, i, starts, absent, table, cells):
 
 @vector_kernel
 def _derivatives(cells, p, x, mix, product, share, hessian):
-    """Log-likelihood at x of a row of p cells; fills minus its Hessian (k, k; lower half).
+    """Return the log-likelihood at x of a row of p cells; fill minus its Hessian (k, k; lower half).
 
     That times x is the gradient: over the cells, the Hessian sums theta_h theta_g / mix^2 and the gradient
     theta_h / mix, with mix = sum_g x_g theta_g.
@@ -65,7 +65,7 @@ def _derivatives(cells, p, x, mix, product, share, hessian):
 
 @kernel
 def _take_logarithm(product):
-    """log of the product of all entries, each above 1e-100, which are set to one."""
+    """Return the logarithm of the product of all entries, each above 1e-100, which are set to one."""
     total, running = 0.0, 1.0
     for c in range(product.shape[0]):
         running *= product[c]
@@ -78,7 +78,7 @@ def _take_logarithm(product):
 
 @kernel
 def _cholesky(system):
-    """Factor a positive definite matrix (k, k) in place, lower half; returns the logarithm of its determinant.
+    """Factor a positive definite matrix (k, k) in place, lower half; return the logarithm of its determinant.
 
     LAPACK through numba takes longer to call, row after row, than a matrix of this size takes to factor.
     """
@@ -115,7 +115,7 @@ def _solve(lower, right):
 
 @kernel
 def _climb(cells, p, alpha, steps, tolerance, x, hessian):
-    """Maximise log p(row | x) + sum_h alpha_h log x_h on the simplex from x, in place; returns (steps, gap, loglik).
+    """Maximise log p(row | x) + sum_h alpha_h log x_h on the simplex from x, in place; return (steps, gap, loglik).
 
     In the variables x_h the Newton system is bordered by sum(d) = 0. At the maximum x_h (gradient_h + alpha_h / x_h) is
     x_h (p + alpha0) for every h: the gap is the largest relative miss of that. On return hessian is that of the
@@ -183,7 +183,7 @@ def _climb(cells, p, alpha, steps, tolerance, x, hessian):
 
 @kernel
 def memberships(codes, starts, absent, table, alpha, steps, tolerance, x, loglik, curvature, shapes, done, gaps):
-    """Memberships of every row by Newton steps, from x, in place.
+    """Find the memberships of every row by Newton steps, from x, in place.
 
     codes (n, q), starts (q,) where a column's codes begin in the table of likelihoods (rows, k), each at least 1e-6,
     absent (q,) the code of a missing cell, alpha (k,), x (n, k) positive with rows that sum to one. Per row:

@@ -13,13 +13,13 @@ from mixmem.kernels._numba import kernel
 
 @kernel
 def _log_gamma(x, out):
-    """out = log Gamma(x), both (m,)."""
+    """Set out = log Gamma(x), both (m,)."""
     for i in range(x.shape[0]):
         out[i] = math.lgamma(x[i])
 
 
 def log_gamma(x: ArrayLike) -> NDArray[Any]:
-    """log Gamma(x) of positive numbers, in the shape of x.
+    """Return log Gamma(x) of positive numbers, in the shape of x.
 
     >>> log_gamma([1.0, 5.0])
     array([0.        , 3.17805383])

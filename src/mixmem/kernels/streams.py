@@ -9,7 +9,7 @@ from mixmem.kernels._numba import kernel
 
 @kernel
 def mixed(state):
-    """Next state and 64 random bits of the splitmix64 generator."""
+    """Return the next state and 64 random bits of the splitmix64 generator."""
     state = state + np.uint64(0x9E3779B97F4A7C15)
     z = state
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -19,20 +19,20 @@ def mixed(state):
 
 @kernel
 def unit(bits):
-    """A number in [0, 1) from 64 random bits."""
+    """Return a number in [0, 1) from 64 random bits."""
     return np.float64(bits >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 @kernel
 def stream(seed, step, row):
-    """The state at which row's stream of a step starts."""
+    """Return the state at which a row's stream of a step starts."""
     _, state = mixed(np.uint64(seed) ^ (np.uint64(step) * np.uint64(0xD1342543DE82EF95) + np.uint64(row)))
     return state
 
 
 @kernel
 def log_gamma_draw(state, shape):
-    """Next state and the logarithm of a draw from Gamma(shape, 1), by Marsaglia and Tsang's rejection.
+    """Return the next state and the logarithm of a draw from Gamma(shape, 1), by Marsaglia and Tsang's rejection.
 
     The logarithm, since draws of small shapes are smaller than any number.
     """

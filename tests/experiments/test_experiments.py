@@ -23,7 +23,7 @@ from mixmem.experiments.pace import PacedProgress
 from mixmem.progress import showing
 
 SOME = (Cell(100, 0.0, 3), Cell(100, 0.1, 3), Cell(500, 0.0, 3))
-REFERENCE = Path("/work/shared/reference/figure_rmse.csv")
+REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "figure_rmse.csv"
 
 
 @pytest.fixture

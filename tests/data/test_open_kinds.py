@@ -96,7 +96,7 @@ def drawn(registered):
     return frame.mask(rng.random(frame.shape) < 0.05), theta
 
 
-@pytest.fixture(scope="module", params=[None, "gibbs", "em"], ids=str)
+@pytest.fixture(scope="module", params=[None, pytest.param("gibbs", marks=pytest.mark.slow), "em"], ids=str)
 def fitted(request, drawn):
     options = {"alpha0": 0.6} if request.param is None else {}
     return GDLM(K, variables=KINDS_OF, refine=request.param, random_state=0, **options).fit(drawn[0])
@@ -168,11 +168,13 @@ def test_commands(drawn, tmp_path, capsys):
     assert not pd.read_csv(tmp_path / "f.csv").isna().any().any()
 
 
+@pytest.mark.slow
 def test_the_number_of_components_is_chosen(drawn):
     found = choose_k(drawn[0], (1, 3), alpha0=0.6, variables=KINDS_OF, n_splits=1, random_state=0)
     assert found.k == K
 
 
+@pytest.mark.slow
 def test_the_same_bits_at_any_number_of_threads(drawn):
     one, two = (
         GDLM(K, alpha0=0.6, variables=KINDS_OF, random_state=0, n_jobs=jobs).fit(drawn[0])._theta for jobs in (1, 2)

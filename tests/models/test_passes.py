@@ -44,6 +44,7 @@ def _users_of(function):
     return [module for module in modules if getattr(module, function.__name__, None) is function]
 
 
+@pytest.mark.slow
 def test_one_default_fit(calls):
     GDLM(2, random_state=0).fit(TABLE.encoded)
     assert calls["first_moments"] == 1
@@ -58,6 +59,7 @@ def test_one_fit_with_alpha0_given(calls):
     assert dict(calls) == {"first_moments": 1, "make_plan": 1, "third_moments": 1, "FullTensor": 1}
 
 
+@pytest.mark.slow
 def test_one_command(calls, tmp_path):
     TABLE.frame.to_csv(tmp_path / "d.csv", index=False)
     arguments = ["fit", str(tmp_path / "d.csv"), "-k", "2", "--out", str(tmp_path / "out"), "--quiet"]

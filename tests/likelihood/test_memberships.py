@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
@@ -28,8 +27,7 @@ def test_where_cells_name_their_component_both_answers_are_exact():
     mean = (alpha + counts) / (alpha.sum() + 8)
     assert np.abs(found.memberships - mean).max() < 1e-4  # theta is held at 1e-6 from below, not at 0
     exact = gammaln(alpha.sum()) - gammaln(alpha.sum() + 8) + (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=1)
-    assert np.abs(found.marginal - exact).max() < 1e-3
-    assert np.abs(row_likelihood(table, theta, alpha) - exact).max() < 0.05
+    assert np.abs(row_likelihood(table, theta, alpha) - exact).max() < 1e-3
 
 
 @settings(max_examples=15, deadline=None)
@@ -55,13 +53,4 @@ def test_a_rows_answer_does_not_depend_on_its_company():
     together = fit_rows(table.encoded, table.theta, table.alpha)
     alone = fit_rows(table.encoded.take(slice(700, 701)), table.theta, table.alpha)
     assert (together.memberships[700] == alone.memberships[0]).all()
-    assert together.marginal[700] == alone.marginal[0]
-
-
-@pytest.mark.slow
-def test_laplace_and_particles_agree_on_long_rows():
-    """Their difference, a fraction of a nat, is small against the row's log-likelihood of some hundred."""
-    table = simulate_gdlm(50, 200, 4, alpha=0.8, random_state=2)
-    laplace = fit_rows(table.encoded, table.theta, table.alpha).marginal
-    particles = row_likelihood(table.encoded, table.theta, table.alpha, n_particles=2000)
-    assert abs((laplace - particles).mean()) < 0.6
+    assert together.conditional[700] == alone.conditional[0]

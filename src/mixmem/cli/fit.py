@@ -19,7 +19,6 @@ from mixmem.cli.reading import Described
 from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema
 from mixmem.errors import InputError
-from mixmem.likelihood.marginal import LONG_ROW
 from mixmem.likelihood.memberships import RowFit
 from mixmem.models._learner import Learner
 from mixmem.moments.anchors import spread_rows
@@ -29,7 +28,8 @@ from mixmem.parameters import check_parameters
 from mixmem.progress import current
 from mixmem.storage.provenance import provenance
 
-LIKELIHOOD_CELLS = 500_000
+LIKELIHOOD_CELLS, LIKELIHOOD_ROWS = 500_000, 200
+"""Cells whose likelihood is taken, and the least rows."""
 GOODNESS_CELLS = 500_000
 """Cells up to which the fit is held against the table's pairs unasked: a second or less."""
 SHOWN_MISFITS = 10
@@ -108,7 +108,7 @@ def run_fit(
         "settings": model.get_params(deep=False),
         "seed": model.report_.seed,
         "log_likelihood": {
-            **_log_likelihood(model, table, rows),
+            **_log_likelihood(model, table),
             "mean_of_rows_given_memberships": float(np.average(rows.conditional, weights=table.weights)),
         },
         "goodness": _goodness(model, table),
@@ -137,14 +137,17 @@ def _kinds(schema: Schema) -> dict[str, Any]:
     }
 
 
-def _log_likelihood(model: Learner, table: Encoded, rows: RowFit) -> dict[str, Any]:
-    """Mean of the rows, memberships integrated out: of long rows all, of short ones enough for a mean, spread over the
-    table, since particles would take longer for every row than the fit."""
-    if table.schema.n_variables > LONG_ROW:
-        return {"mean_of_rows": float(np.average(rows.marginal, weights=table.weights)), "rows": len(table.codes)}
-    most = max(1000, LIKELIHOOD_CELLS // table.schema.n_variables)
+def _log_likelihood(model: Learner, table: Encoded) -> dict[str, Any]:
+    """Mean of the rows, memberships integrated out, over rows enough for a mean, spread over the table."""
+    most = max(LIKELIHOOD_ROWS, LIKELIHOOD_CELLS // table.schema.n_variables)
     some = table.take(spread_rows(np.arange(len(table.codes)), most))
-    return {"mean_of_rows": model.score(some, sample_weight=some.weights), "rows": len(some.codes)}
+    values, errors = model.score_samples(some, return_std=True)
+    weights = np.ones(len(values)) if some.weights is None else some.weights
+    return {
+        "mean_of_rows": float(np.average(values, weights=weights)),
+        "standard_error": float(np.sqrt(((weights * errors) ** 2).sum()) / weights.sum()),
+        "rows": len(values),
+    }
 
 
 def _goodness(model: Learner, table: Encoded) -> dict[str, Any] | None:

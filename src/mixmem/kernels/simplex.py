@@ -77,13 +77,12 @@ def _take_logarithm(product):
 
 
 @kernel
-def _cholesky(system):
-    """Factor a positive definite matrix (k, k) in place, lower half; return the logarithm of its determinant.
+def cholesky(system):
+    """Factor a positive definite matrix (k, k) in place, lower half.
 
     LAPACK through numba takes longer to call, row after row, than a matrix of this size takes to factor.
     """
     k = system.shape[0]
-    logdet = 0.0
     for h in range(k):
         for g in range(h + 1):
             value = system[h, g]
@@ -93,13 +92,11 @@ def _cholesky(system):
                 system[h, g] = value / system[g, g]
             else:
                 system[h, h] = np.sqrt(max(value, 1e-300))
-                logdet += 2.0 * np.log(system[h, h])
-    return logdet
 
 
 @kernel
 def _solve(lower, right):
-    """Solve L L' x = right in place, for the factor that _cholesky leaves."""
+    """Solve L L' x = right in place, for the factor that cholesky leaves."""
     k = right.shape[0]
     for h in range(k):
         value = right[h]
@@ -150,7 +147,7 @@ def _climb(cells, p, alpha, steps, tolerance, x, hessian):
             border[h] = x[h]
         if gap <= tolerance:
             return step, gap, value
-        _cholesky(system)
+        cholesky(system)
         _solve(system, change)
         _solve(system, border)
         along, across = 0.0, 0.0
@@ -182,27 +179,18 @@ def _climb(cells, p, alpha, steps, tolerance, x, hessian):
 
 
 @kernel
-def memberships(codes, starts, absent, table, alpha, steps, tolerance, x, loglik, curvature, shapes, done, gaps):
+def memberships(codes, starts, absent, table, alpha, steps, tolerance, x, loglik, done, gaps):
     """Find the memberships of every row by Newton steps, from x, in place.
 
     codes (n, q), starts (q,) where a column's codes begin in the table of likelihoods (rows, k), each at least 1e-6,
     absent (q,) the code of a missing cell, alpha (k,), x (n, k) positive with rows that sum to one. Per row:
-    loglik (n,) the log-likelihood at x; curvature (n,) the log-determinant of diag(alpha) + (x x') * K with K minus
-    the Hessian of the log-likelihood; shapes (n, k) that matrix's diagonal (mixmem.likelihood.memberships
-    says what they are for); done (n,) Newton steps; gaps (n,) the optimality gap.
+    loglik (n,) the log-likelihood at x; done (n,) Newton steps; gaps (n,) the optimality gap.
     """
     n, q = codes.shape
     k = x.shape[1]
     width = min(q, _TILE)
     cells = np.empty(((q + width - 1) // width, k, width))
     hessian = np.empty((k, k))
-    system = np.empty((k, k))
     for i in range(n):
         p = _lay_out(codes, i, starts, absent, table, cells)
         done[i], gaps[i], loglik[i] = _climb(cells, p, alpha, steps, tolerance, x[i], hessian)
-        for h in range(k):
-            for g in range(h + 1):
-                system[h, g] = hessian[h, g] * x[i, h] * x[i, g]
-            system[h, h] += alpha[h]
-            shapes[i, h] = system[h, h]
-        curvature[i] = _cholesky(system)

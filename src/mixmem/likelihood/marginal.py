@@ -1,32 +1,48 @@
-"""The likelihood of rows with their memberships integrated out."""
+"""The likelihood of rows with their memberships integrated out.
+
+Rows are summed over nodes that are common to all (:mod:`mixmem.likelihood.nodes`): exactly where components are few,
+else over scattered points, enough of which must explain the row. Other rows, and long ones, are integrated by
+importance sampling around their own mode. Every distinct row is computed once.
+"""
 
 from __future__ import annotations
 
+from typing import Literal, overload
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
 from mixmem.engine.rows import map_rows
-from mixmem.kernels.particles import marginal_likelihood
-from mixmem.likelihood.memberships import fit_rows
+from mixmem.kernels.importance import importance_sums
+from mixmem.kernels.nodes import mix_at_nodes, node_sums
+from mixmem.likelihood.nodes import Nodes, nodes_for
 from mixmem.likelihood.table import LikelihoodTable
 from mixmem.typing import Array
 
 LIKELIHOOD_ROWS = 1_000
 """Rows whose mean likelihood is taken where fits are compared."""
-PARTICLES = 64
-LONG_ROW = 300
-"""Variables from which a row's likelihood is taken by Laplace's method: particles cost more there, and it errs less."""
+EXPLAINING = 50.0
+"""Scattered nodes that must explain a row, by the effective number of their likelihoods."""
+LEAST_ALPHA = 1e-8
+"""A component of less has no say."""
+MOST_DRAWS, LEAST_DRAWS, DRAWN_CELLS = 100, 10, 100_000
+"""Draws per component of a row's importance sampling: so many cells' worth. Their number is fixed beforehand, since
+stopping by the error found makes the answer too low; long rows need fewer."""
 
 
-def log_marginal(table: Encoded, theta: Array, alpha: Array) -> Array:
-    """Return log p(row) of every row (n,), memberships integrated out, by what suits the rows' length."""
-    if table.n_variables > LONG_ROW:
-        return fit_rows(table, theta, alpha).marginal
-    return row_likelihood(table, theta, alpha)
-
-
-def row_likelihood(table: Encoded | LikelihoodTable, theta: Array, alpha: Array, n_particles: int = PARTICLES) -> Array:
-    """Return log p(row | theta, alpha) of every row (n,), memberships integrated out by a particle filter.
+@overload
+def row_likelihood(
+    table: Encoded | LikelihoodTable, theta: Array, alpha: Array, *, return_std: Literal[False] = False
+) -> Array: ...
+@overload
+def row_likelihood(
+    table: Encoded | LikelihoodTable, theta: Array, alpha: Array, *, return_std: Literal[True]
+) -> tuple[Array, Array]: ...
+def row_likelihood(
+    table: Encoded | LikelihoodTable, theta: Array, alpha: Array, *, return_std: bool = False
+) -> Array | tuple[Array, Array]:
+    """Return log p(row | theta, alpha) of every row (n,), memberships integrated out.
 
     The same for the same arguments; equal rows get equal values, in any company.
 
@@ -38,23 +54,89 @@ def row_likelihood(table: Encoded | LikelihoodTable, theta: Array, alpha: Array,
         Theta, noise included.
     alpha : array (k,)
         Concentration of the components.
-    n_particles : int
-        More of them err less.
+    return_std : bool
+        Return (values, errors): the errors (n,) are the standard errors of the computation, zero where it is exact.
 
     Examples
     --------
     >>> from mixmem import row_likelihood, simulate_gdlm
     >>> drawn = simulate_gdlm(10, 6, 2, random_state=0)
-    >>> row_likelihood(drawn.encoded, drawn.theta, drawn.alpha).shape
-    (10,)
+    >>> values, errors = row_likelihood(drawn.encoded, drawn.theta, drawn.alpha, return_std=True)
+    >>> values.shape, float(errors.max())
+    ((10,), 0.0)
     """
     cells = table if isinstance(table, LikelihoodTable) else LikelihoodTable(table)
-    likely, marks, out = cells.likelihoods(theta), cells.marks(theta), np.empty(len(cells.codes))
+    likely = cells.likelihoods(theta)
+    codes, place = _distinct(cells.codes)
+    found, errors = _integrated(cells, codes, likely, cells.marks(theta), np.maximum(alpha, LEAST_ALPHA))
+    values = found[place] + cells.scale(theta)
+    return (values, errors[place]) if return_std else values
 
-    def some(rows: slice) -> None:
-        marginal_likelihood(
-            cells.codes[rows], cells.starts, cells.absent, likely, marks, alpha, n_particles, 0, out[rows]
+
+def _distinct(codes: NDArray[np.unsignedinteger]) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]:
+    """Return the distinct rows of codes (n, q), and where each row stands among them (n,)."""
+    whole = np.ascontiguousarray(codes)
+    keys = whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))).ravel()
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    return whole[first], place.reshape(-1)
+
+
+def _integrated(
+    cells: LikelihoodTable,
+    codes: NDArray[np.unsignedinteger],
+    likely: Array,
+    marks: NDArray[np.uint64],
+    alpha: Array,
+) -> tuple[Array, Array]:
+    """Return likelihoods of rows of codes (n, q), of numbers relative to their most likely component, and errors."""
+    n = len(codes)
+    values, errors, doubtful = np.empty(n), np.empty(n), np.ones(n, dtype=bool)
+    if (nodes := nodes_for(alpha, codes.shape[1])) is not None:
+        values, errors, explaining = _by_nodes(cells, codes, likely, nodes)
+        doubtful = (explaining < EXPLAINING) & (not nodes.exact)
+    if doubtful.any():
+        values[doubtful], errors[doubtful] = _by_sampling(cells, codes[doubtful], likely, marks, alpha)
+    return values, errors
+
+
+def _by_nodes(
+    cells: LikelihoodTable, codes: NDArray[np.unsignedinteger], likely: Array, nodes: Nodes
+) -> tuple[Array, Array, Array]:
+    """Return the rows' likelihoods, their errors, and the effective number of nodes that explain them, each (n,)."""
+    n, batches = len(codes), list(nodes.batches())
+    sums, squares = np.empty((len(batches), n)), np.empty((len(batches), n))
+    for b, (points, weights) in enumerate(batches):
+        at_nodes = np.empty((len(likely), len(weights)))
+        mix_at_nodes(likely, points, at_nodes)
+
+        def add(rows: slice, b: int = b, table: Array = at_nodes, weights: Array = weights) -> None:
+            node_sums(codes[rows], cells.starts, cells.absent, table, weights, sums[b, rows], squares[b, rows])
+
+        map_rows(add, n)
+    values = np.logaddexp.reduce(sums, axis=0)
+    explaining = np.exp(2.0 * values - np.logaddexp.reduce(squares, axis=0))
+    if nodes.exact:
+        return values, np.zeros(n), explaining
+    shares = np.exp(sums - values)  # of batches of equal weight: 1 / batches each, but for their errors
+    spread = ((shares - shares.mean(axis=0)) ** 2).sum(axis=0)
+    return values, np.sqrt(spread * len(batches) / (len(batches) - 1)), explaining
+
+
+def _by_sampling(
+    cells: LikelihoodTable,
+    codes: NDArray[np.unsignedinteger],
+    likely: Array,
+    marks: NDArray[np.uint64],
+    alpha: Array,
+) -> tuple[Array, Array]:
+    """Return the rows' likelihoods and their errors, each (n,)."""
+    values, variances = np.empty(len(codes)), np.empty(len(codes))
+    draws = len(alpha) * int(np.clip(DRAWN_CELLS // codes.shape[1], LEAST_DRAWS, MOST_DRAWS))
+
+    def sample(rows: slice) -> None:
+        importance_sums(
+            codes[rows], cells.starts, cells.absent, likely, marks, alpha, draws, values[rows], variances[rows]
         )
 
-    map_rows(some, len(out))
-    return out + cells.scale(theta)
+    map_rows(sample, len(codes))
+    return values, np.sqrt(np.maximum(variances, 0.0))

@@ -14,7 +14,7 @@ import numpy as np
 from mixmem.data.encode import Encoded
 from mixmem.errors import InputError
 from mixmem.likelihood.contamination import clean_theta, noisy_theta
-from mixmem.likelihood.marginal import LIKELIHOOD_ROWS, log_marginal
+from mixmem.likelihood.marginal import LIKELIHOOD_ROWS, row_likelihood
 from mixmem.likelihood.memberships import fit_rows
 from mixmem.moments.anchors import spread_table
 from mixmem.moments.estimate import Start
@@ -127,7 +127,7 @@ def refine(
         return Refined(method, reason, likeliest.theta, alpha, 0.0, maximum=likeliest)
     rows = _sorted_rows(table) if method == "gibbs" else table
     scored = replace(spread_table(rows, LIKELIHOOD_ROWS), weights=None)
-    before = float(log_marginal(scored, theta, alpha).mean())
+    before = float(row_likelihood(scored, theta, alpha).mean())
     posterior = maximum = None
     if method == "gibbs":
         unknowns = Unknowns(free_alpha0, contamination == "auto", delta)
@@ -137,5 +137,5 @@ def refine(
         memberships = fit_rows(rows, theta, alpha, progress=progress).memberships
         maximum = most_likely(table, theta, memberships, progress=progress)
         clean = clean_theta(maximum.theta, delta, schema)
-    after = float(log_marginal(scored, noisy_theta(clean, delta, schema), alpha).mean())
+    after = float(row_likelihood(scored, noisy_theta(clean, delta, schema), alpha).mean())
     return Refined(method, reason, clean, alpha, delta, posterior, maximum, (before, after), scored.n_rows)

@@ -13,7 +13,9 @@ from functools import partial
 import numpy as np
 
 from mixmem.data.encode import Encoded
-from mixmem.likelihood.marginal import LIKELIHOOD_ROWS, row_likelihood
+from mixmem.engine.rows import map_rows
+from mixmem.kernels.particles import marginal_likelihood
+from mixmem.likelihood.marginal import LIKELIHOOD_ROWS
 from mixmem.likelihood.table import LikelihoodTable
 from mixmem.moments.anchors import anchor_moments, make_plan, part_of, spread_rows
 from mixmem.moments.estimate import Settings, extended, from_anchors
@@ -26,6 +28,7 @@ from mixmem.typing import Array
 MOST_ROWS, MOST_VARIABLES = 5_000, 100
 RANGE = (0.03, 48.0)
 """Bounds of the search: from rows that belong to one component each to rows all nearly alike."""
+PARTICLES = 64
 SWEEPS = 5
 """Sweeps at each point, from the estimate at the nearest one: enough to rank them."""
 COARSE, FINE, REACH = 6, 7, 0.9
@@ -96,7 +99,7 @@ def choose_alpha0(
             swept = quick(tensor, rng=order)
             thetas[point] = swept.theta
             alpha = concentration(swept.weights, alpha0).alpha
-            likelihood = row_likelihood(cells, theta_of(swept.theta, first), alpha)
+            likelihood = _likelihood(cells, theta_of(swept.theta, first), alpha)
             tried[point] = float(np.average(likelihood, weights=scored.weights))
 
     low, high = float(np.log(RANGE[0])), float(np.log(RANGE[1]))
@@ -108,6 +111,23 @@ def choose_alpha0(
     best, error = _peak(tried, scored.n_rows)
     points = tuple((float(np.exp(point)), tried[point]) for point in sorted(tried))
     return Alpha0(float(np.exp(best)), error, points, bool(best <= low + 1e-6 or best >= high - 1e-6))
+
+
+def _likelihood(cells: LikelihoodTable, theta: Array, alpha: Array) -> Array:
+    """Return the rows' likelihoods (n,) by particles, which blur them.
+
+    The sharp ones of :mod:`mixmem.likelihood.marginal` find a worse alpha0 here: theta is scored on the rows it comes
+    from, and that pulls alpha0 down.
+    """
+    likely, marks, out = cells.likelihoods(theta), cells.marks(theta), np.empty(len(cells.codes))
+
+    def some(rows: slice) -> None:
+        marginal_likelihood(
+            cells.codes[rows], cells.starts, cells.absent, likely, marks, alpha, PARTICLES, 0, out[rows]
+        )
+
+    map_rows(some, len(out))
+    return out + cells.scale(theta)
 
 
 def _peak(tried: dict[float, float], n_rows: int) -> tuple[float, float]:

@@ -43,8 +43,6 @@ LEAST_ROWS, MOST_ROWS, MOST_VARIABLES = 20, 5_000, 300
 """Rows below which halves tell nothing, and rows and variables that are enough; of a larger table a part is taken."""
 SCORED_CELLS, LEAST_SCORED = 100_000, 500
 """Cells whose likelihood is taken, and the least rows: the standard error of a mean needs no more."""
-PARTICLES = 128
-"""For a row's likelihood. Fewer, and Laplace's method far more so, err to the low side by more the larger k is."""
 SWEEPS, RESTARTS = 5, 3
 """Effort of one fit. Sweeps until nothing changes took ten times as long where k is too large and chose the same k."""
 VARIABLE_SPLITS, SHUFFLES, SPECTRUM_ROWS, NOISE_ERRORS = 5, 4, 256, 3.0
@@ -321,7 +319,7 @@ def _halves_of_rows(
                     # fitted shows in a component is not impossible there
                     smooth = theta + (means - theta) * k / (part.fitted.total + k)
                     likely = theta_of(smooth, first)
-                    likelihood[i, part.held_out] += row_likelihood(part.cells, likely, alpha, PARTICLES)
+                    likelihood[i, part.held_out] += row_likelihood(part.cells, likely, alpha)
                     thetas.append(theta - means)
                 stability[i] += _agreement(*thetas)
                 step(1)

@@ -27,10 +27,12 @@ from mixmem.kernels.reference.crowd import (
 from mixmem.kernels.reference.em import em_pass
 from mixmem.kernels.reference.gibbs import assign_cells, drawn, membership_posterior, rows_above
 from mixmem.kernels.reference.grams import gram_sums
+from mixmem.kernels.reference.importance import importance_sums
+from mixmem.kernels.reference.nodes import mix_at_nodes, node_sums
 from mixmem.kernels.reference.nqp import exact_row, exact_rows, pqp_rows
 from mixmem.kernels.reference.particles import marginal_likelihood
 from mixmem.kernels.reference.passes import add_features, pair_sums, scatter_sums
-from mixmem.kernels.reference.simplex import memberships
+from mixmem.kernels.reference.simplex import cholesky, memberships
 from mixmem.kernels.reference.special import log_gamma
 from mixmem.kernels.reference.streams import log_gamma_draw, mixed, stream, unit
 
@@ -40,6 +42,7 @@ __all__ = [
     "block_triples",
     "box_steps",
     "by_task",
+    "cholesky",
     "community_pass",
     "count_cells",
     "digamma",
@@ -50,6 +53,7 @@ __all__ = [
     "expected_labels",
     "factorize_one",
     "gram_sums",
+    "importance_sums",
     "label_pass",
     "locus_sums",
     "log_gamma",
@@ -58,7 +62,9 @@ __all__ = [
     "membership_posterior",
     "memberships",
     "minimax_pass",
+    "mix_at_nodes",
     "mixed",
+    "node_sums",
     "pair_sums",
     "pqp_rows",
     "row_sums",

@@ -5,16 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 
-def memberships(codes, starts, absent, table, alpha, steps, tolerance, x, loglik, curvature, shapes, done, gaps):
+def memberships(codes, starts, absent, table, alpha, steps, tolerance, x, loglik, done, gaps):
     """Maximise log p(row | x) + sum_h alpha_h log x_h on the simplex for every row, from x, in place."""
     for i, row in enumerate(codes):
         present = row != absent
         cells = table[starts[present] + row[present]]
         done[i], gaps[i] = climb(cells, alpha, steps, tolerance, x[i])
-        loglik[i], shares = likelihood(cells, x[i])
-        system = np.diag(alpha) + shares.T @ shares * np.outer(x[i], x[i])
-        shapes[i] = np.diag(system)
-        curvature[i] = np.linalg.slogdet(system)[1]
+        loglik[i] = likelihood(cells, x[i])[0]
 
 
 def likelihood(cells, x):
@@ -59,5 +56,6 @@ def climb(cells, alpha, steps, tolerance, x):
 
 
 def cholesky(system):
-    """Return the lower factor of a positive definite matrix (k, k), and the logarithm of its determinant."""
-    return np.linalg.cholesky(system), np.linalg.slogdet(system)[1]
+    """Put the factor of a positive definite matrix (k, k) into its lower half."""
+    lower = np.tril_indices(len(system))
+    system[lower] = np.linalg.cholesky(system)[lower]

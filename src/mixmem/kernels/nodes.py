@@ -1,0 +1,65 @@
+"""Likelihood of rows at points of the simplex that are common to all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixmem.kernels._numba import kernel, vector_kernel
+
+_FOLD = 24  # cells multiplied before a row's products are put back to a largest of one: likelihoods are at least 1e-6
+
+
+@kernel
+def mix_at_nodes(table, nodes, out):
+    """Fill out (rows, m) with the likelihood of every code at every node: sum_h table[row, h] nodes[h, node].
+
+    table (rows, k), nodes (k, m). Added in the order of the components, so that a code's figures hang on no other code.
+    """
+    k, m = nodes.shape
+    for r in range(table.shape[0]):
+        for c in range(m):
+            out[r, c] = 0.0
+        for h in range(k):
+            share = table[r, h]
+            for c in range(m):
+                out[r, c] += share * nodes[h, c]
+
+
+@vector_kernel
+def node_sums(codes, starts, absent, at_nodes, weights, sums, squares):
+    """Fill sums and squares (n,) with the logarithms of a row's likelihood summed over nodes, and of its square.
+
+    codes (n, p), starts (p,) where a column's codes begin in at_nodes (rows, m), absent (p,) the code of a missing
+    cell, which is left out, weights (m,) of the nodes. What is summed is weight * prod_j at_nodes[cell j].
+    """
+    n, p = codes.shape
+    m = weights.shape[0]
+    product = np.empty(m)
+    for i in range(n):
+        for c in range(m):
+            product[c] = weights[c]
+        scale, folded = 0.0, 0
+        for j in range(p):
+            if codes[i, j] == absent[j]:
+                continue
+            row = starts[j] + codes[i, j]
+            for c in range(m):
+                product[c] *= at_nodes[row, c]
+            folded += 1
+            if folded == _FOLD:
+                folded = 0
+                top = 0.0
+                for c in range(m):
+                    top = max(top, product[c])
+                top = max(top, 1e-300)
+                scale += np.log(top)
+                for c in range(m):
+                    product[c] /= top
+        total, square = 0.0, 0.0
+        for c in range(m):
+            total += product[c]
+        total = max(total, 1e-300)
+        for c in range(m):
+            square += (product[c] / total) ** 2
+        sums[i] = scale + np.log(total)
+        squares[i] = 2.0 * sums[i] + np.log(max(square, 1e-300))

@@ -225,7 +225,7 @@ def test_an_interrupted_fit_leaves_nothing(monkeypatch, fitted, tmp_path, capsys
     monkeypatch.setattr(Learner, "fit", fit)
     out = tmp_path / "new" / "o"
     ended = run(capsys, "fit", fitted / "data.csv", "-k", 2, "--id", "who", "--out", out)
-    assert ended == (1, "", "mixmem: interrupted; nothing was written\n")
+    assert ended == (130, "", "mixmem: interrupted; nothing was written\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -778,7 +778,7 @@ def enough(monkeypatch):
 def test_choose_k_hands_its_options_on_and_leaves_nothing_when_interrupted(enough, fitted, tmp_path, capsys):
     arguments = ["choose-k", fitted / "data.csv", "--id", "who", "--from", 3, "--to", 6, "--alpha0", 0.4]
     code, out, err = run(capsys, *arguments, "--splits", 4, "--seed", 5, "--jobs", 1, "--out", tmp_path / "a" / "b")
-    assert (code, out, err) == (1, "", "mixmem: interrupted; nothing was written\n")
+    assert (code, out, err) == (130, "", "mixmem: interrupted; nothing was written\n")
     assert enough == {
         "k_range": (3, 6), "alpha0": 0.4, "n_splits": 4, "random_state": 5, "n_jobs": 1, "rows": (200, 9)
     }  # fmt: skip

@@ -1,8 +1,8 @@
 """The command line: what to type, what comes out, and how it ends.
 
 Every command ends in one place, :func:`main`: 0 done; 2 bad usage or bad input, with one message on standard error;
-130 interrupted; 1 anything else. Standard output is for results only. Only typer is imported at the start, so that --help answers at
-once; commands import what they need when they run.
+130 interrupted; 1 anything else. Standard output is for results only. Only typer is imported at the start, so that
+--help answers at once; commands import what they need when they run.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ from mixmem.results.impute import filled_frame, fillings, imputed
 from mixmem.results.simulate import draw_table
 from mixmem.results.uncertainty import Uncertainty, jackknife, membership_intervals
 from mixmem.storage.model_file import load_model, save_model
+from mixmem.storage.run_id import run_id
 from mixmem.typing import Array
 
 if TYPE_CHECKING:
@@ -291,10 +292,23 @@ class Fitted:
     def save(self, path: str | Path) -> None:
         """Write the model to a file, atomically; ``mixmem.load`` reads it. Neither uses pickle."""
         self._check_fitted()
-        parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
-        header = {"coding": self.coding_.to_dict(), "parameters": parameters, "report": self.report_.to_plain()}
-        arrays = {"theta": self._theta, "alpha": self.alpha_, "contamination": np.array([self.contamination_])}
-        save_model(path, arrays | (self._errors.arrays() if self._errors is not None else {}), header)
+        header = {
+            "run": self.run_id, "coding": self.coding_.to_dict(), "parameters": self._parameters(),
+            "report": self.report_.to_plain(),
+        }  # fmt: skip
+        save_model(path, self._arrays() | (self._errors.arrays() if self._errors is not None else {}), header)
+
+    @property
+    def run_id(self) -> str:
+        """Return the name of the fit, derived from theta, alpha, the contamination and the settings."""
+        self._check_fitted()
+        return run_id(self._arrays(), self._parameters())
+
+    def _arrays(self) -> dict[str, Array]:
+        return {"theta": self._theta, "alpha": self.alpha_, "contamination": np.array([self.contamination_])}
+
+    def _parameters(self) -> dict[str, Any]:
+        return {name: _plain(value) for name, value in self.get_params(deep=False).items()}
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

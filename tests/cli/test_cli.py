@@ -678,6 +678,48 @@ def test_genotypes_in_the_layout_of_admixture(tmp_path, capsys):
     assert "(all genotypes, " in page
 
 
+def bed(folder, n_variants=14, n=40, empty=(3, 9), single=()):
+    """PLINK's three files of two populations; nothing is observed at the variants ``empty``."""
+    rng = np.random.default_rng(0)
+    share = rng.uniform(0.05, 0.95, (n_variants, 2)).repeat(n // 2, axis=1)
+    copies = (rng.random((n_variants, n, 2)) < share[:, :, None]).sum(axis=2)
+    bits = np.array([3, 2, 0])[copies]  # none, one, two copies of A1
+    bits[list(empty)] = 1
+    packed = (bits.reshape(n_variants, -1, 4) << np.array([0, 2, 4, 6])).sum(axis=2).astype(np.uint8)
+    (folder / "d.bed").write_bytes(b"\x6c\x1b\x01" + packed.tobytes())
+    (folder / "d.bim").write_text("".join(f"1\trs{j}\t0\t{100 + j}\tG\tA\n" for j in range(n_variants)))
+    (folder / "d.fam").write_text("".join(f"f{i} s{i} 0 0 0 -9\n" for i in range(n)))
+    return folder / "d.bed"
+
+
+def test_p_goes_with_the_bim_line_by_line(tmp_path, capsys):
+    data = bed(tmp_path)
+    arguments = ["fit", data, "-k", 2, "--alpha0", 0.2, "--kind", "rs5=ignore", "--out", tmp_path / "o"]
+    code, _, err = run(capsys, *arguments, "--p", tmp_path / "d.P")
+    assert code == 0, err
+    assert "mixmem: warning: --p has NA for 3 variant(s) without genotypes, or ignored: 'rs3', 'rs5', 'rs9'\n" in err
+    lines = (tmp_path / "d.P").read_text().splitlines()
+    names = [line.split()[1] for line in (tmp_path / "d.bim").read_text().splitlines()]
+    assert len(lines) == len(names)
+    assert [name for name, line in zip(names, lines, strict=True) if line == "NA NA"] == ["rs3", "rs5", "rs9"]
+    theta = pl.read_csv(tmp_path / "o" / "theta.csv").filter(pl.col("level") == "A")
+    for name, *row in theta.select("variable", *COMPONENTS).iter_rows():
+        np.testing.assert_allclose([float(x) for x in lines[names.index(name)].split()], row, atol=1e-6)
+
+
+def test_p_of_a_variant_with_one_allele_is_one(tmp_path, capsys):
+    data = vcf(tmp_path, "d.vcf", [*["T"] * 6, ".", *["T"] * 6])
+    text = data.read_text().splitlines()
+    at = next(i for i, line in enumerate(text) if "\trs6\t" in line)
+    text[at] = text[at].replace("0/1", "0/0").replace("1/0", "0/0").replace("1/1", "0/0")
+    data.write_text("\n".join(text) + "\n")
+    code, _, err = run(capsys, "fit", data, "-k", 2, "--alpha0", 0.2, "--out", tmp_path / "o", "--p", tmp_path / "d.P")
+    assert code == 0, err
+    assert "NA" not in err
+    lines = (tmp_path / "d.P").read_text().splitlines()
+    assert (len(lines), lines[6]) == (13, "1.000000 1.000000")
+
+
 def test_info_of_genotypes(tmp_path, capsys):
     data = vcf(tmp_path, "d.vcf", ["G", "same", "T", "C,T"])
     code, out, err = run(capsys, "info", data)

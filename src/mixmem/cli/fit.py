@@ -16,7 +16,7 @@ from mixmem import __version__
 from mixmem.cli.attempts import Attempts
 from mixmem.cli.compilation import announce_compilation
 from mixmem.cli.facts import Facts
-from mixmem.cli.reading import Described
+from mixmem.cli.reading import Described, Variants
 from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema
 from mixmem.errors import InputError
@@ -54,6 +54,8 @@ class FitRun:
     row_name: str
     document: dict[str, Any]
     attempts: Attempts
+    variants: Variants | None = None
+    """All variants of a genotype file, also those that were left out."""
 
     @property
     def table(self) -> Encoded:
@@ -90,7 +92,9 @@ def run_fit(
         raise InputError(f"the row ids' column cannot be called {row_id!r}, as a component is; rename it")
     progress = current()
     with progress.stage("reading"):
-        table, model.missing = Described(row_id, model.variables, model.missing, weight).encode(data)
+        source, described = Described(row_id, model.variables, model.missing, weight).read(data)
+        table, model.missing, variants = described.coded(source), described.missing, Variants.of(source)
+        del source  # the codes are enough from here on
         if accept is not None:
             accept(table.schema)
     announce_compilation(quiet)
@@ -133,7 +137,7 @@ def run_fit(
         "seconds": {**progress.seconds, **fitted, "memberships": time.perf_counter() - began},
         "report": model.report_.to_plain(),
     }
-    return FitRun(model, facts, rows, row_id or "row", document, attempts)
+    return FitRun(model, facts, rows, row_id or "row", document, attempts, variants)
 
 
 def _kinds(schema: Schema) -> dict[str, Any]:

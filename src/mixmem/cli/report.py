@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from mixmem.cli.fit import REPORTED_FILES
+from mixmem.data.polars_panics import panics_as_errors
 from mixmem.errors import InputError
 from mixmem.output.page import render_page
 from mixmem.output.tables import component_names
@@ -31,10 +32,11 @@ def rebuild_report(folder: Path) -> Path:
         _refuse_two_fits(folder, document)
         document["report"] = read_report(document["report"]).to_plain()  # of this format or that of 0.1
         texts = dict.fromkeys(("variable", "level", "statistic"), pl.String)
-        theta = pl.read_csv(folder / "theta.csv", schema_overrides=texts).with_columns(pl.col(*texts).fill_null(""))
-        alpha = pl.read_csv(folder / "alpha.csv")["alpha"].to_numpy()
-        columns = component_names(len(alpha))
-        memberships = pl.read_csv(folder / "memberships.csv", columns=columns).to_numpy()
+        with panics_as_errors():
+            theta = pl.read_csv(folder / "theta.csv", schema_overrides=texts).with_columns(pl.col(*texts).fill_null(""))
+            alpha = pl.read_csv(folder / "alpha.csv")["alpha"].to_numpy()
+            columns = component_names(len(alpha))
+            memberships = pl.read_csv(folder / "memberships.csv", columns=columns).to_numpy()
         labels = list(theta.select(*texts).iter_rows())
         page = render_page(document, labels, theta.select(columns).to_numpy(), alpha, memberships)
     except InputError:

@@ -18,6 +18,7 @@ from mixmem.refinement.ascent import LEAST, Maximum, Point, Stride, climb, membe
 from mixmem.typing import Array, Positions
 
 MOST_ROUNDS = 500
+"""Rounds at most: more than in EM, whose rounds are slower and which does not wait for memberships to rest."""
 SETTLED = 3e-4
 """Change of a membership per round below which it has come to rest. Chosen on seven simulated tables whose components
 hardly differ: memberships ended up to 0.22 from their limit by the likelihood's gains alone, 0.20 with a change of 1e-3

@@ -195,7 +195,9 @@ def test_progress_by_options_and_terminal(monkeypatch, fitted, tmp_path, flags, 
 
     monkeypatch.setattr(Learner, "fit", fit)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
-    assert main(["fit", str(fitted / "data.csv"), "-k", "2", "--id", "who", "--out", str(tmp_path / "o"), *flags]) == 1
+    assert (
+        main(["fit", str(fitted / "data.csv"), "-k", "2", "--id", "who", "--out", str(tmp_path / "o"), *flags]) == 130
+    )
     assert kinds == [kind]
     assert list(tmp_path.iterdir()) == []
 
@@ -804,7 +806,7 @@ def test_a_fit_of_genotypes_is_written_if_cross_validation_fails(monkeypatch, ge
     monkeypatch.setattr("mixmem.models._fitted.cross_validation", broken)
     code, out, err = run(capsys, "fit", genotyped, "-k", 2, "--cv", 2, "--out", tmp_path / "o", "--q", tmp_path / "Q")
     assert (code, "cross-validation" in out) == (0, False)
-    assert "warning: --cv could not be made (RuntimeError: out of luck)" in err
+    assert "warning: cross-validation could not be made (RuntimeError: out of luck)" in err
     assert (tmp_path / "Q").exists()
     assert json.loads((tmp_path / "o" / "fit.json").read_text())["cross_validation"] is None
 

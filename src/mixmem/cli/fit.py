@@ -105,7 +105,9 @@ def run_fit(
     attempts = Attempts()
     likelihood = attempts.attempt("the log-likelihood of the rows", lambda: _log_likelihood(model, table, rows))
     goodness = attempts.attempt("goodness of fit", lambda: _goodness(model, table))
-    error = None if folds is None else attempts.attempt("--cv", lambda: model.cross_validation(table, folds))
+    error = (
+        None if folds is None else attempts.attempt("cross-validation", lambda: model.cross_validation(table, folds))
+    )
     fitted = {stage: seconds for stage, seconds in model.report_.seconds.items() if stage != "read"}
     document = {
         "mixmem": __version__,

@@ -195,7 +195,9 @@ def test_progress_by_options_and_terminal(monkeypatch, fitted, tmp_path, flags, 
 
     monkeypatch.setattr(Learner, "fit", fit)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
-    assert main(["fit", str(fitted / "data.csv"), "-k", "2", "--id", "who", "--out", str(tmp_path / "o"), *flags]) == 1
+    assert (
+        main(["fit", str(fitted / "data.csv"), "-k", "2", "--id", "who", "--out", str(tmp_path / "o"), *flags]) == 130
+    )
     assert kinds == [kind]
     assert list(tmp_path.iterdir()) == []
 
@@ -225,7 +227,7 @@ def test_an_interrupted_fit_leaves_nothing(monkeypatch, fitted, tmp_path, capsys
     monkeypatch.setattr(Learner, "fit", fit)
     out = tmp_path / "new" / "o"
     ended = run(capsys, "fit", fitted / "data.csv", "-k", 2, "--id", "who", "--out", out)
-    assert ended == (1, "", "mixmem: interrupted; nothing was written\n")
+    assert ended == (130, "", "mixmem: interrupted; nothing was written\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -678,6 +680,48 @@ def test_genotypes_in_the_layout_of_admixture(tmp_path, capsys):
     assert "(all genotypes, " in page
 
 
+def bed(folder, n_variants=14, n=40, empty=(3, 9), single=()):
+    """PLINK's three files of two populations; nothing is observed at the variants ``empty``."""
+    rng = np.random.default_rng(0)
+    share = rng.uniform(0.05, 0.95, (n_variants, 2)).repeat(n // 2, axis=1)
+    copies = (rng.random((n_variants, n, 2)) < share[:, :, None]).sum(axis=2)
+    bits = np.array([3, 2, 0])[copies]  # none, one, two copies of A1
+    bits[list(empty)] = 1
+    packed = (bits.reshape(n_variants, -1, 4) << np.array([0, 2, 4, 6])).sum(axis=2).astype(np.uint8)
+    (folder / "d.bed").write_bytes(b"\x6c\x1b\x01" + packed.tobytes())
+    (folder / "d.bim").write_text("".join(f"1\trs{j}\t0\t{100 + j}\tG\tA\n" for j in range(n_variants)))
+    (folder / "d.fam").write_text("".join(f"f{i} s{i} 0 0 0 -9\n" for i in range(n)))
+    return folder / "d.bed"
+
+
+def test_p_goes_with_the_bim_line_by_line(tmp_path, capsys):
+    data = bed(tmp_path)
+    arguments = ["fit", data, "-k", 2, "--alpha0", 0.2, "--kind", "rs5=ignore", "--out", tmp_path / "o"]
+    code, _, err = run(capsys, *arguments, "--p", tmp_path / "d.P")
+    assert code == 0, err
+    assert "mixmem: warning: --p has NA for 3 variant(s) without genotypes, or ignored: 'rs3', 'rs5', 'rs9'\n" in err
+    lines = (tmp_path / "d.P").read_text().splitlines()
+    names = [line.split()[1] for line in (tmp_path / "d.bim").read_text().splitlines()]
+    assert len(lines) == len(names)
+    assert [name for name, line in zip(names, lines, strict=True) if line == "NA NA"] == ["rs3", "rs5", "rs9"]
+    theta = pl.read_csv(tmp_path / "o" / "theta.csv").filter(pl.col("level") == "A")
+    for name, *row in theta.select("variable", *COMPONENTS).iter_rows():
+        np.testing.assert_allclose([float(x) for x in lines[names.index(name)].split()], row, atol=1e-6)
+
+
+def test_p_of_a_variant_with_one_allele_is_one(tmp_path, capsys):
+    data = vcf(tmp_path, "d.vcf", [*["T"] * 6, ".", *["T"] * 6])
+    text = data.read_text().splitlines()
+    at = next(i for i, line in enumerate(text) if "\trs6\t" in line)
+    text[at] = text[at].replace("0/1", "0/0").replace("1/0", "0/0").replace("1/1", "0/0")
+    data.write_text("\n".join(text) + "\n")
+    code, _, err = run(capsys, "fit", data, "-k", 2, "--alpha0", 0.2, "--out", tmp_path / "o", "--p", tmp_path / "d.P")
+    assert code == 0, err
+    assert "NA" not in err
+    lines = (tmp_path / "d.P").read_text().splitlines()
+    assert (len(lines), lines[6]) == (13, "1.000000 1.000000")
+
+
 def test_info_of_genotypes(tmp_path, capsys):
     data = vcf(tmp_path, "d.vcf", ["G", "same", "T", "C,T"])
     code, out, err = run(capsys, "info", data)
@@ -709,6 +753,128 @@ def test_memberships_at_the_variants_that_are_there(tmp_path, capsys):
     filled = pl.read_csv(io.StringIO(out))
     assert filled.columns == ["sample", *(f"rs{j}" for j in range(12))]
     assert set(filled.drop("sample").to_numpy().ravel()) <= {0, 1, 2}
+
+
+# --- Nothing computed is lost
+
+
+def broken(*_, **__):
+    raise RuntimeError("out of\nluck")
+
+
+@pytest.fixture(scope="module")
+def genotyped(tmp_path_factory):
+    return vcf(tmp_path_factory.mktemp("genotypes"), "d.vcf", ["T"] * 12)
+
+
+@pytest.mark.parametrize(
+    ("place", "what", "lost"),
+    [
+        ("mixmem.models._fitted.Fitted.goodness_of_fit", "goodness of fit", None),
+        ("mixmem.models._fitted.Fitted.score", "the log-likelihood of the rows", None),
+        ("mixmem.models._fitted.Fitted.intervals", "intervals.csv", "intervals.csv"),
+        ("mixmem.cli.fit.render_page", "report.html", "report.html"),
+    ],
+)
+def test_a_fit_is_written_whatever_fails_beside_it(monkeypatch, fitted, tmp_path, capsys, place, what, lost):
+    out = tmp_path / "o"
+    out.mkdir()
+    for name in FILES:  # of an earlier fit: one that is not written again must not stay
+        (out / name).write_text("earlier")
+    monkeypatch.setattr(place, broken)
+    code, text, err = run(
+        capsys, "fit", fitted / "data.csv", "-k", 2, "--id", "who", "--alpha0", 0.2, "--out", out
+    )  # fmt: skip
+    assert code == 0
+    assert err.startswith(
+        f"mixmem: warning: {what} could not be made (RuntimeError: out of luck), everything else was; "
+    )
+    assert err.count("could not be made") == 1
+    assert sorted(path.name for path in out.iterdir()) == [name for name in FILES if name != lost]
+    assert lost is None or lost not in text
+    for name in {"theta.csv", "alpha.csv", "memberships.csv"}:
+        assert (out / name).read_bytes() == (fitted / "fit" / name).read_bytes()
+    (notice,) = json.loads((out / "fit.json").read_text())["warnings"]
+    assert sorted(notice) == ["code", "message", "remedy", "severity"]
+    assert (notice["code"], notice["severity"]) == ("diagnostic-failed", "minor")
+    assert err.splitlines()[0] == f"mixmem: warning: {notice['message']}; {notice['remedy']}"
+    monkeypatch.undo()
+    assert run(capsys, "report", out)[0] == 0
+
+
+def test_a_fit_of_genotypes_is_written_if_cross_validation_fails(monkeypatch, genotyped, tmp_path, capsys):
+    monkeypatch.setattr("mixmem.models._fitted.cross_validation", broken)
+    code, out, err = run(capsys, "fit", genotyped, "-k", 2, "--cv", 2, "--out", tmp_path / "o", "--q", tmp_path / "Q")
+    assert (code, "cross-validation" in out) == (0, False)
+    assert "warning: cross-validation could not be made (RuntimeError: out of luck)" in err
+    assert (tmp_path / "Q").exists()
+    assert json.loads((tmp_path / "o" / "fit.json").read_text())["cross_validation"] is None
+
+
+def test_values_that_are_not_finite_do_not_lose_a_fit(monkeypatch, fitted, tmp_path, capsys):
+    monkeypatch.setattr("mixmem.models._fitted.Fitted.score", lambda *_, **__: float("-inf"))
+    arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--alpha0", 0.2, "--out", tmp_path / "o"]
+    assert run(capsys, *arguments, "--quiet")[0] == 0
+    assert json.loads((tmp_path / "o" / "fit.json").read_text())["log_likelihood"]["mean_of_rows"] is None
+
+
+def test_a_fit_of_dates_as_numbers_is_written_with_its_goodness(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    group = rng.integers(2, size=300)
+    columns = {f"x{j}": np.where(rng.random(300) < 0.8, group, 1 - group) for j in range(6)}
+    columns["day"] = 20_240_100 + rng.integers(1, 29, 300) + 300 * group
+    pl.DataFrame(columns).write_csv(tmp_path / "d.csv")
+    arguments = ["fit", tmp_path / "d.csv", "-k", 2, "--alpha0", 0.2, "--kind", "day=continuous", "--refine", "none"]
+    code, _, err = run(capsys, *arguments, "--out", tmp_path / "o")
+    assert (code, "warning" in err) == (0, False)
+    document = json.loads((tmp_path / "o" / "fit.json").read_text())
+    assert document["warnings"] == []
+    assert document["goodness"]["misfit"] > 0.0
+
+
+def test_a_choice_and_crowd_labels_are_written_without_their_pictures(monkeypatch, fitted, tmp_path, capsys):
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", broken)
+    out = tmp_path / "k"
+    out.mkdir()
+    (out / "choose_k.png").write_text("earlier")
+    arguments = ["choose-k", fitted / "data.csv", "--id", "who", "--from", 1, "--to", 2, "--alpha0", 0.2, "--out", out]
+    code, text, err = run(capsys, *arguments)
+    assert (code, "choose_k.png" in text) == (0, False)
+    assert "warning: choose_k.png could not be made (RuntimeError: out of luck)" in err
+    assert sorted(path.name for path in out.iterdir()) == ["choose_k.csv", "choose_k.json"]
+    assert json.loads((out / "choose_k.json").read_text())["warnings"][0]["code"] == "diagnostic-failed"
+
+    labels = "task,worker,label\n" + "".join(
+        f"t{t},w{w},{(t + (w == t % 5)) % 2}\n" for t in range(30) for w in range(5)
+    )
+    (tmp_path / "labels.csv").write_text(labels)
+    monkeypatch.setattr("mixmem.cli.crowd.render_crowd_page", broken)
+    code, text, err = run(capsys, "crowd", tmp_path / "labels.csv", "--out", tmp_path / "c")
+    assert (code, "report.html" in text) == (0, False)
+    assert "warning: report.html could not be made (RuntimeError: out of luck)" in err
+    assert sorted(path.name for path in (tmp_path / "c").iterdir()) == ["labels.csv", "summary.json", "workers.csv"]
+    assert json.loads((tmp_path / "c" / "summary.json").read_text())["warnings"][0]["code"] == "diagnostic-failed"
+
+
+def test_files_of_two_fits_make_no_page(fitted, tmp_path, capsys):
+    folder, other = tmp_path / "one", tmp_path / "other"
+    for out, seed in ((folder, 0), (other, 1)):
+        arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--alpha0", 0.2, "--refine", "none"]
+        assert run(capsys, *arguments, "--restarts", 1 + seed, "--out", out, "--quiet")[0] == 0
+    ids = [json.loads((out / "fit.json").read_text())["run"] for out in (folder, other, fitted / "fit")]
+    assert len(set(ids)) == 3
+    assert [load(out / "model.mixmem").run_id for out in (folder, other)] == ids[:2]
+    before = (folder / "report.html").read_bytes()
+    own = {name: (folder / name).read_bytes() for name in ("theta.csv", "memberships.csv", "model.mixmem")}
+    for name, content in own.items():
+        (folder / name).write_bytes((fitted / "fit" / name).read_bytes())
+        refused(capsys, f"{name!r} not as the fit of fit.json wrote them", "report", folder)
+        (folder / name).write_bytes(content)
+    assert (folder / "report.html").read_bytes() == before
+    assert run(capsys, "report", folder)[0] == 0
+    # a file with other line ends is the same file
+    (folder / "theta.csv").write_bytes(own["theta.csv"].replace(b"\n", b"\r\n"))
+    assert run(capsys, "report", folder)[0] == 0
 
 
 def test_report_is_rebuilt_from_the_files(fitted, tmp_path, capsys):
@@ -778,7 +944,7 @@ def enough(monkeypatch):
 def test_choose_k_hands_its_options_on_and_leaves_nothing_when_interrupted(enough, fitted, tmp_path, capsys):
     arguments = ["choose-k", fitted / "data.csv", "--id", "who", "--from", 3, "--to", 6, "--alpha0", 0.4]
     code, out, err = run(capsys, *arguments, "--splits", 4, "--seed", 5, "--jobs", 1, "--out", tmp_path / "a" / "b")
-    assert (code, out, err) == (1, "", "mixmem: interrupted; nothing was written\n")
+    assert (code, out, err) == (130, "", "mixmem: interrupted; nothing was written\n")
     assert enough == {
         "k_range": (3, 6), "alpha0": 0.4, "n_splits": 4, "random_state": 5, "n_jobs": 1, "rows": (200, 9)
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import polars as pl
 import pytest
 
 from mixmem.data.encode import encode
+from mixmem.data.polars_panics import panics_as_errors
 from mixmem.data.read import read_table
 from mixmem.data.table import Coded
 from mixmem.errors import InputError
@@ -377,3 +379,29 @@ def test_importing_the_stages_imports_no_data_frame_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "reader"), [("t.parquet", "read_parquet"), ("t.feather", "read_ipc"), ("t.csv", "read_csv")]
+)
+def test_a_panic_of_the_reader_is_a_refusal(monkeypatch, tmp_path, capfd, name, reader):
+    """polars' engine panics on some damaged files: no Exception, and lines about it on standard error."""
+
+    def panics(*_, **__):
+        os.write(2, b"thread 'worker' panicked at somewhere.rs:1:2: index out of range\n")
+        raise pl.exceptions.PanicException("index out of range\nsecond line")
+
+    (tmp_path / name).write_text("a,b\n1.5,x\n2.5,y\n")
+    for each in {reader, "read_ipc_stream"}:
+        monkeypatch.setattr(pl, each, panics)
+    monkeypatch.setattr("threading.active_count", lambda: 1)
+    with pytest.raises(InputError, match=r"(?s)t\.\w+ .*\(the reader broke down on it\); check"):
+        read_table(tmp_path / name)
+    assert capfd.readouterr().err == ""
+
+
+def test_what_a_reader_says_without_a_panic_is_passed_on(monkeypatch, capfd):
+    monkeypatch.setattr("threading.active_count", lambda: 1)
+    with panics_as_errors():
+        os.write(2, b"a word\n")
+    assert capfd.readouterr().err == "a word\n"

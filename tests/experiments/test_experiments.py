@@ -402,7 +402,7 @@ def test_interruption_says_how_to_go_on(fake, tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(figure, "CELLS", SOME)
     monkeypatch.setattr(methods, "estimate", interrupted)
-    assert main(["reproduce", "figure", "--jobs", "1", "--out", str(tmp_path), "--quiet"]) == 1
+    assert main(["reproduce", "figure", "--jobs", "1", "--out", str(tmp_path), "--quiet"]) == 130
     assert "tries.csv: the same command goes on from there" in capsys.readouterr().err
 
 

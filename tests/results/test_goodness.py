@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixmem import GDLM, Coding, Encoded, InputError, Schema, Variable, goodness_of_fit, simulate_gdlm
+from mixmem import GDLM, Coding, Encoded, InputError, Schema, Variable, goodness_of_fit, simulate_gdlm, simulate_mixed
 from mixmem.engine.local import threads
 from mixmem.plots import goodness_figure
 from mixmem.results.goodness import MOST_PAIRS, pair_counts, tile_pairs
@@ -233,3 +233,22 @@ def test_refusals(survey):
         compared(survey, max_partners=0)
     with pytest.raises(InputError, match="one variable only"):
         goodness_of_fit(survey.encoded.take_variables(np.arange(1)), survey.theta[:4], survey.alpha)
+
+
+@pytest.mark.parametrize("shift", [20_240_100.0, 1e6, 1e9])
+def test_numbers_that_agree_in_six_digits_have_levels_of_their_own(shift):
+    """The quarters of dates written as numbers, or of 1e6 +- 1, read alike in six digits."""
+    drawn = simulate_mixed(400, 2, n_categorical=6, n_continuous=3, random_state=0)
+    table = drawn.frame
+    moved = table.assign(real0=table["real0"] + shift)
+    model = GDLM(2, alpha0=0.4, refine=None, random_state=0).fit(moved)
+    found = model.goodness_of_fit(moved)
+    assert sorted(found.variables["variable"]) == sorted(table.columns)
+    own = found.pairs.query("variable == 'real0'")
+    assert len(own) == 2  # the two numbers after it; those before it come first in their pairs
+    texts = {*own["level"], *found.pairs.query("partner == 'real0'")["partner_level"]}
+    for text in texts:
+        low, high = map(float, text.split(" to "))
+        assert moved["real0"].min() <= low <= high <= moved["real0"].max()
+    plain = GDLM(2, alpha0=0.4, refine=None, random_state=0).fit(table).goodness_of_fit(table)
+    assert plain.misfit == pytest.approx(found.misfit, abs=0.05)

@@ -1,8 +1,8 @@
 """The command line: what to type, what comes out, and how it ends.
 
 Every command ends in one place, :func:`main`: 0 done; 2 bad usage or bad input, with one message on standard error;
-1 anything else. Standard output is for results only. Only typer is imported at the start, so that --help answers at
-once; commands import what they need when they run.
+130 interrupted; 1 anything else. Standard output is for results only. Only typer is imported at the start, so that
+--help answers at once; commands import what they need when they run.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from mixmem.errors import InputError
 
 __all__ = ["main"]
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells give it: 128 and the number of the signal."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (by default the program's own) and return its exit code."""
@@ -28,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _termination_interrupts():
             return _run(arguments)
     except KeyboardInterrupt:
-        return _end("interrupted; nothing was written", 1)
+        return _end("interrupted; nothing was written", INTERRUPTED)
     except InputError as error:
         return _end(f"error: {error}", 2)
     except BrokenPipeError:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import typer
 
 from mixmem.cli.fit import FIT_FILES, FitRun
 from mixmem.data.schema import Schema
@@ -83,10 +84,42 @@ def refuse_frequencies(schema: Schema) -> None:
 
 
 def write_admixture(places: FitPlaces, run: FitRun) -> None:
-    """Q (samples, k): memberships. P (variants, k): the frequency of the first allele, the reference."""
+    """Write Q (samples, k): memberships. P (variants, k): the frequency of the first allele, the reference."""
     if places.q is not None:
         likeliest = run.model._trained().likeliest
         memberships = run.rows.memberships if likeliest is None else likeliest
         np.savetxt(places.q, memberships, fmt=f"%.{DECIMALS}f")
     if places.p is not None:
-        np.savetxt(places.p, run.model._theta[run.table.schema.offsets[:-1]], fmt=f"%.{DECIMALS}f")
+        frequencies = reference_frequencies(run)
+        texts = np.char.mod(f"%.{DECIMALS}f", frequencies)
+        texts[np.isnan(frequencies)] = "NA"
+        np.savetxt(places.p, texts, fmt="%s")
+
+
+def reference_frequencies(run: FitRun) -> np.ndarray:
+    """Return a row of P for every variant of the file, fitted or not, so that P goes with the file (a .bim, say).
+
+    A variant of one allele, whatever its component, is that allele; of one without genotypes, or declared to be
+    ignored, nothing is known: NaN, and a word of warning.
+    """
+    schema = run.table.schema
+    fitted = run.model._theta[schema.offsets[:-1]]
+    if run.variants is None or run.variants.names == schema.names:
+        return np.asarray(fitted)
+    row = {name: j for j, name in enumerate(schema.names)}
+    found = np.full((len(run.variants.names), fitted.shape[1]), np.nan)
+    unknown = []
+    for position, name in enumerate(run.variants.names):
+        if name in row:
+            found[position] = fitted[row[name]]
+        elif name in run.variants.one_allele:
+            found[position] = 1.0
+        else:
+            unknown.append(name)
+    if unknown:
+        typer.echo(
+            f"mixmem: warning: --p has NA for {len(unknown):,} variant(s) without genotypes, or ignored: "
+            f"{listing(unknown, 3)}",
+            err=True,
+        )
+    return found

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mixmem import __version__
+from mixmem.cli.attempts import Attempts
 from mixmem.cli.compilation import announce_compilation
+from mixmem.cli.console import written
 from mixmem.cli.reading import Described
 from mixmem.parameters import check_parameters
 from mixmem.progress import current
+from mixmem.records import plain
 from mixmem.selection.n_components import KChoice, check_candidates, choose_k
 from mixmem.storage.provenance import provenance
 
@@ -25,6 +28,8 @@ COLUMNS = {
     "singular_value": "{:>16.4f}",
     "noise": "{:>9.4f}",
 }
+CHOICE_FILES = ("choose_k.png", "choose_k.csv", "choose_k.json")
+"""What a choice writes: one that leaves a file out removes that of an earlier choice."""
 HEAD = f"{'k':>4}{'held-out':>12}{'±':>8}{'stability':>11}{'worst':>7}{'singular value':>16}{'noise':>9}"
 
 
@@ -34,6 +39,7 @@ class ChoiceRun:
 
     choice: KChoice
     document: dict[str, Any]
+    attempts: Attempts = field(default_factory=Attempts)
 
 
 def run_choice(
@@ -68,10 +74,11 @@ def run_choice(
 
 
 def write_choice(folder: Path, run: ChoiceRun) -> None:
-    """choose_k.csv, choose_k.png and choose_k.json."""
+    """Write choose_k.csv, choose_k.png and choose_k.json."""
     run.choice.table.to_csv(folder / "choose_k.csv", index=False, float_format="%.10g")
-    run.choice.plot(folder / "choose_k.png")
-    text = json.dumps(run.document, indent=1, allow_nan=False)
+    run.attempts.write(folder / "choose_k.png", run.choice.plot)
+    run.document["warnings"] = run.attempts.to_plain()
+    text = json.dumps(plain(run.document), indent=1, allow_nan=False)
     (folder / "choose_k.json").write_text(text + "\n", encoding="utf-8")
 
 
@@ -81,4 +88,4 @@ def choice_text(run: ChoiceRun, out: Path) -> str:
     for row in run.choice.table.to_dict("records"):
         cells = "".join(form.format(row[name]) for name, form in COLUMNS.items()).replace("nan", "  -")
         lines.append(cells + "  <- recommended" * row["recommended"])
-    return "\n".join([*lines, "", run.choice.reason, f"in {out}: choose_k.png, choose_k.csv, choose_k.json"])
+    return "\n".join([*lines, "", run.choice.reason, written(out, CHOICE_FILES)])

@@ -134,7 +134,7 @@ def choose_k(
     verbose: options.Verbose = False,
 ) -> None:
     """Recommend the number of components of a table, with reasons."""
-    from mixmem.cli.choose_k import choice_text, run_choice, write_choice
+    from mixmem.cli.choose_k import CHOICE_FILES, choice_text, run_choice, write_choice
     from mixmem.cli.reading import Described
     from mixmem.storage.atomic import staged_folder
 
@@ -146,7 +146,7 @@ def choose_k(
         "random_state": seed,
         "n_jobs": jobs,
     }
-    with options.shown(quiet, verbose), staged_folder(out) as folder:
+    with options.shown(quiet, verbose), staged_folder(out, CHOICE_FILES) as folder:
         result = run_choice(data, settings, described=described, quiet=quiet)
         write_choice(folder, result)
     if not quiet:
@@ -220,7 +220,7 @@ def crowd(
     verbose: options.Verbose = False,
 ) -> None:
     """Find the true labels of tasks that a crowd has labelled, and how far to trust every worker."""
-    from mixmem.cli.crowd import crowd_text, run_crowd, write_crowd
+    from mixmem.cli.crowd import CROWD_FILES, crowd_text, run_crowd, write_crowd
     from mixmem.storage.atomic import staged_folder
 
     settings = {
@@ -232,7 +232,7 @@ def crowd(
         "random_state": seed,
         "n_jobs": jobs,
     }
-    with options.shown(quiet, verbose), staged_folder(out) as folder:
+    with options.shown(quiet, verbose), staged_folder(out, CROWD_FILES) as folder:
         result = run_crowd(labels, settings, truth=truth, gold=gold, quiet=quiet)
         write_crowd(folder, result)
     if not quiet:

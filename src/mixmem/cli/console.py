@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,14 +20,22 @@ if TYPE_CHECKING:
     from mixmem.cli.fit import FitRun
 
 
+LOOKED_AT = {"report.html": "what the components are", "demo.png": "estimate against truth"}
+"""Files of the demonstration to look at."""
+
 # --- Texts for standard output
 
 
 def fit_text(run: FitRun, out: Path) -> str:
     """What was found, in a few lines."""
-    intervals = "intervals.csv, " if run.model._errors is not None else ""
-    files = f"report.html (open this), theta.csv, alpha.csv, memberships.csv, {intervals}model.mixmem, fit.json"
-    return "\n".join([*_found(run), f"in {out}: {files}"])
+    names = ("report.html", "theta.csv", "alpha.csv", "memberships.csv", "intervals.csv", "model.mixmem", "fit.json")
+    return "\n".join([*_found(run), written(out, names, "report.html")])
+
+
+def written(out: Path, names: Sequence[str], page: str = "") -> str:
+    """Say which files there are in a folder; one of them, the page, is to be opened."""
+    there = [name + " (open this)" * (name == page) for name in names if (out / name).exists()]
+    return f"in {out}: {', '.join(there)}"
 
 
 def _found(run: FitRun) -> list[str]:
@@ -93,8 +102,7 @@ def demo_text(run: DemoRun, out: Path) -> str:
             "after matching components)",
             f"time:      {run.seconds:.1f} s",
             "",
-            f"look at    {out / 'report.html'}   what the components are",
-            f"           {out / 'demo.png'}   estimate against truth",
+            *(f"look at    {out / name}   {what}" for name, what in LOOKED_AT.items() if (out / name).exists()),
             f"next       {_program()} fit {out / 'data.csv'} -k {k} --out myfit",
         ]
     )

@@ -12,13 +12,19 @@ import numpy as np
 import pandas as pd
 
 from mixmem import __version__
+from mixmem.cli.attempts import Attempts
 from mixmem.cli.compilation import announce_compilation
+from mixmem.cli.console import written
 from mixmem.models.crowd.labels import Labels, known_classes, read_labels, read_truth
 from mixmem.models.crowd.model import DawidSkene, MajorityVote
 from mixmem.models.crowd.scoring import calibration_error, error_rate
 from mixmem.output.crowd_page import random_workers, render_crowd_page
 from mixmem.output.tables import MEMBERSHIP_DIGITS, as_polars, write_table
 from mixmem.progress import current
+from mixmem.records import plain
+
+CROWD_FILES = ("report.html", "labels.csv", "workers.csv", "summary.json")
+"""What is written: a run that leaves a file out removes that of an earlier one."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,7 @@ class CrowdRun:
     tasks: pd.DataFrame
     workers: pd.DataFrame
     document: dict[str, Any]
+    attempts: Attempts
 
 
 def run_crowd(
@@ -53,7 +60,10 @@ def run_crowd(
     announce_compilation(quiet)
     with progress.stage("fitting"):
         model.fit(table, sure)
-    tasks, workers = model.tasks_, model.workers_
+    tasks, workers, attempts = model.tasks_, model.workers_, Attempts()
+    errors = None
+    if known is not None:
+        errors = attempts.attempt("the comparison with the truth", lambda: _against(known, table, model))
     document = {
         "mixmem": __version__,
         "data": {"labels": labels, "truth": _path(truth), "gold": _path(gold)},
@@ -65,23 +75,27 @@ def run_crowd(
         "loss": model.loss_history_[-1] if model.loss_history_ else None,
         "expected_error": float(1.0 - tasks["probability"].mean()),
         **_described(table, model, workers),
-        "truth": None if known is None else _against(known, table, model),
+        "truth": errors,
         "seconds": dict(progress.seconds),
     }
-    return CrowdRun(model, tasks, workers, document)
+    return CrowdRun(model, tasks, workers, document, attempts)
 
 
 def write_crowd(folder: Path, run: CrowdRun) -> None:
-    """labels.csv, workers.csv, summary.json and report.html."""
+    """Write labels.csv, workers.csv, report.html and, with the notices, summary.json."""
     shares = run.model.probas_.set_axis([f"p({name})" for name in run.model.classes_], axis=1)
     write_table(
         folder / "labels.csv", as_polars(pd.concat([run.tasks, shares], axis=1).reset_index(), MEMBERSHIP_DIGITS)
     )
     write_table(folder / "workers.csv", as_polars(run.workers.reset_index(), MEMBERSHIP_DIGITS))
-    text = json.dumps(run.document, indent=1, allow_nan=False, default=_plain)
+    run.attempts.write(folder / "report.html", lambda path: path.write_text(_page(run), encoding="utf-8"))
+    run.document["warnings"] = run.attempts.to_plain()
+    text = json.dumps(plain(run.document), indent=1, allow_nan=False, default=_plain)
     (folder / "summary.json").write_text(text + "\n", encoding="utf-8")
-    page = render_crowd_page(run.document, run.model, run.tasks, run.workers)
-    (folder / "report.html").write_text(page, encoding="utf-8")
+
+
+def _page(run: CrowdRun) -> str:
+    return render_crowd_page(run.document, run.model, run.tasks, run.workers)
 
 
 def _described(table: Labels, model: DawidSkene, workers: pd.DataFrame) -> dict[str, Any]:
@@ -146,7 +160,7 @@ def crowd_text(run: CrowdRun, out: Path) -> str:
         )
     if d["random_workers"]:
         lines.append(f"{d['random_workers']:,} workers label at random ({d['random_label_share']:.1%} of the labels)")
-    return "\n".join([*lines, f"in {out}: report.html (open this), labels.csv, workers.csv, summary.json"])
+    return "\n".join([*lines, written(out, CROWD_FILES, "report.html")])
 
 
 def _path(path: Path | None) -> str | None:

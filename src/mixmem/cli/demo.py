@@ -16,6 +16,8 @@ from mixmem.output.tables import membership_frame, write_codes, write_table, wri
 from mixmem.plots import comparison
 from mixmem.storage.atomic import staged_folder
 
+PICTURE = "demo.png"
+
 
 @dataclass(frozen=True)
 class DemoRun:
@@ -33,18 +35,22 @@ def run_demo(out: Path, *, seed: int = 0, jobs: int | None = None, quiet: bool =
     """Simulate, fit, compare, and write everything into a folder."""
     began = time.perf_counter()
     settings = {"n_components": len(PROFILES), "alpha0": "auto", "random_state": seed, "n_jobs": jobs}
-    with staged_folder(out, FIT_FILES) as folder:
+    with staged_folder(out, (*FIT_FILES, PICTURE)) as folder:
         drawn = draw_survey(seed)
         write_codes(folder / "data.csv", drawn.codes, drawn.coding)
         write_theta(folder / "truth_theta.csv", drawn.schema, drawn.theta)
         write_table(folder / "truth_memberships.csv", membership_frame(drawn.memberships, np.arange(len(drawn.codes))))
         run = run_fit(folder / "data.csv", settings, shown_as=out / "data.csv", quiet=quiet)
-        write_fit(folder, run)
         truth = drawn.theta[_rows_of(drawn.schema, run.table.schema)]
         theta, found = run.model._theta, run.rows.memberships
         order = align_components(truth, theta)
-        figure = comparison(truth, theta[:, order], drawn.memberships, found[:, order], PROFILES)
-        figure.savefig(folder / "demo.png")
+        run.attempts.write(
+            folder / PICTURE,
+            lambda path: comparison(
+                truth, theta[:, order], drawn.memberships, found[:, order], PROFILES
+            ).savefig(path),
+        )  # fmt: skip
+        write_fit(folder, run)
     errors = rmse(truth, theta), rmse(drawn.memberships, found)
     return DemoRun(run, drawn.alpha, drawn.noise, *errors, time.perf_counter() - began)
 

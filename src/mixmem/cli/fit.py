@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from mixmem import __version__
+from mixmem.cli.attempts import Attempts
 from mixmem.cli.compilation import announce_compilation
 from mixmem.cli.facts import Facts
-from mixmem.cli.reading import Described
+from mixmem.cli.reading import Described, Variants
 from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema
 from mixmem.errors import InputError
@@ -26,7 +27,9 @@ from mixmem.output.page import render_page
 from mixmem.output.tables import as_polars, component_names, membership_frame, write_alpha, write_table, write_theta
 from mixmem.parameters import check_parameters
 from mixmem.progress import current
+from mixmem.records import plain
 from mixmem.storage.provenance import provenance
+from mixmem.storage.run_id import file_digest
 
 LIKELIHOOD_CELLS, LIKELIHOOD_ROWS = 500_000, 200
 """Cells whose likelihood is taken, and the least rows."""
@@ -37,6 +40,8 @@ FIT_FILES = (
     "theta.csv", "alpha.csv", "memberships.csv", "intervals.csv", "model.mixmem", "fit.json", "report.html",
 )  # fmt: skip
 """What a fit may write: one that leaves a file out removes that of an earlier fit."""
+REPORTED_FILES = ("theta.csv", "alpha.csv", "memberships.csv")
+"""What a page is made from, beside fit.json, which has their digests."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,9 @@ class FitRun:
     rows: RowFit
     row_name: str
     document: dict[str, Any]
+    attempts: Attempts
+    variants: Variants | None = None
+    """All variants of a genotype file, also those that were left out."""
 
     @property
     def table(self) -> Encoded:
@@ -73,8 +81,9 @@ def run_fit(
 ) -> FitRun:
     """Read once, fit, and find the rows' memberships.
 
-    ``weight`` names the column of weights, ``shown_as`` is the path that fit.json names, ``folds`` those of a
-    cross-validation, and ``accept`` may refuse the table before it is fitted.
+    What the fit can do without may fail: it is left out, and a notice says so. ``weight`` names the column of weights,
+    ``shown_as`` is the path that fit.json names, ``folds`` those of a cross-validation, and ``accept`` may refuse
+    the table before it is fitted.
     """
     model = Learner(**settings)
     check_parameters(model.get_params(deep=False))  # before the data are read: that may take long
@@ -83,7 +92,9 @@ def run_fit(
         raise InputError(f"the row ids' column cannot be called {row_id!r}, as a component is; rename it")
     progress = current()
     with progress.stage("reading"):
-        table, model.missing = Described(row_id, model.variables, model.missing, weight).encode(data)
+        source, described = Described(row_id, model.variables, model.missing, weight).read(data)
+        table, model.missing, variants = described.coded(source), described.missing, Variants.of(source)
+        del source  # the codes are enough from here on
         if accept is not None:
             accept(table.schema)
     announce_compilation(quiet)
@@ -91,9 +102,16 @@ def run_fit(
     began = time.perf_counter()
     rows = model.rows_
     facts = Facts.of(table, model._trained().first)
+    attempts = Attempts()
+    likelihood = attempts.attempt("the log-likelihood of the rows", lambda: _log_likelihood(model, table))
+    goodness = attempts.attempt("goodness of fit", lambda: _goodness(model, table))
+    error = (
+        None if folds is None else attempts.attempt("cross-validation", lambda: model.cross_validation(table, folds))
+    )
     fitted = {stage: seconds for stage, seconds in model.report_.seconds.items() if stage != "read"}
     document = {
         "mixmem": __version__,
+        "run": model.run_id,
         **provenance(),
         "data": {
             "path": str(data if shown_as is None else shown_as),
@@ -108,11 +126,11 @@ def run_fit(
         "settings": model.get_params(deep=False),
         "seed": model.report_.seed,
         "log_likelihood": {
-            **_log_likelihood(model, table),
+            **(likelihood or {"mean_of_rows": None, "standard_error": None, "rows": 0}),
             "mean_of_rows_given_memberships": float(np.average(rows.conditional, weights=table.weights)),
         },
-        "goodness": _goodness(model, table),
-        "cross_validation": None if folds is None else {"folds": folds, "error": model.cross_validation(table, folds)},
+        "goodness": goodness,
+        "cross_validation": None if error is None else {"folds": folds, "error": error},
         "memberships": {
             "shares": np.average(rows.memberships, axis=0, weights=table.weights).tolist(),
             "largest_gap": float(rows.gap.max()),
@@ -121,7 +139,7 @@ def run_fit(
         "seconds": {**progress.seconds, **fitted, "memberships": time.perf_counter() - began},
         "report": model.report_.to_plain(),
     }
-    return FitRun(model, facts, rows, row_id or "row", document)
+    return FitRun(model, facts, rows, row_id or "row", document, attempts, variants)
 
 
 def _kinds(schema: Schema) -> dict[str, Any]:
@@ -161,19 +179,23 @@ def _goodness(model: Learner, table: Encoded) -> dict[str, Any] | None:
 
 
 def write_fit(folder: Path, run: FitRun) -> None:
-    """All files of a fit. The time of writing is part of fit.json, so that and the page come last."""
-    progress = current()
+    """Write all files of a fit. The time of writing and the notices are part of fit.json, so that comes last."""
+    progress, attempts = current(), run.attempts
     with progress.stage("writing"):
         write_theta(folder / "theta.csv", run.table.schema, run.model._theta)
         write_alpha(folder / "alpha.csv", run.model.alpha_)
         write_table(folder / "memberships.csv", membership_frame(run.rows.memberships, run.table.row_ids, run.row_name))
         if run.model._errors is not None:
-            write_table(folder / "intervals.csv", as_polars(run.model.intervals()))
+            attempts.write(folder / "intervals.csv", lambda path: write_table(path, as_polars(run.model.intervals())))
         run.model.save(folder / "model.mixmem")
     run.document["seconds"]["writing"] = progress.seconds["writing"]
-    text = json.dumps(run.document, indent=1, allow_nan=False)
+    run.document["files"] = {name: file_digest(folder / name) for name in REPORTED_FILES}
+    attempts.write(folder / "report.html", lambda path: path.write_text(_page(run), encoding="utf-8"))
+    run.document["warnings"] = attempts.to_plain()
+    text = json.dumps(plain(run.document), indent=1, allow_nan=False)
     (folder / "fit.json").write_text(text + "\n", encoding="utf-8")
-    page = render_page(
-        run.document, run.table.schema.labels, run.model._theta, run.model.alpha_, run.rows.memberships
-    )  # fmt: skip
-    (folder / "report.html").write_text(page, encoding="utf-8")
+
+
+def _page(run: FitRun) -> str:
+    model = run.model
+    return render_page(run.document, run.table.schema.labels, model._theta, model.alpha_, run.rows.memberships)

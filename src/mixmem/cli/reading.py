@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mixmem.data.encode import Encoded, encode
 from mixmem.data.kinds import KINDS
 from mixmem.data.read import read_table
@@ -42,8 +44,11 @@ class Described:
     def encode(self, data: str | Path | Table) -> tuple[Encoded, Any]:
         """The table as codes, its variables learned, and the values that mean missing in terms of its columns."""
         table, found = self.read(data)
-        encoded = encode(table, kinds=found.kinds, missing=found.missing, weight=found.weight)
-        return encoded, found.missing
+        return found.coded(table), found.missing
+
+    def coded(self, table: Table) -> Encoded:
+        """Return a table that was read, as :meth:`read` gives it, as codes, its variables learned."""
+        return encode(table, kinds=self.kinds, missing=self.missing, weight=self.weight)
 
     def encode_as(self, data: str | Path | Table, schema: Schema, missing: Any = None) -> Encoded:
         """The table as codes of a model's variables; ``missing`` are the model's values, beside one's own."""
@@ -70,6 +75,23 @@ class Described:
                     f"--kind {name}={kind}: variants of a genotype file are of kind dosage; expected {IGNORED} or "
                     "nothing: write the genotypes as a table to fit them as something else"
                 )
+
+
+@dataclass(frozen=True)
+class Variants:
+    """The variants of a genotype file in its order, fitted or not: ``names``, and those that hold ``one_allele``."""
+
+    names: tuple[str, ...]
+    one_allele: frozenset[str]
+
+    @classmethod
+    def of(cls, table: Table) -> Variants | None:
+        """Return the variants of a table as read; None if it is no genotype file."""
+        if table.loci is None:
+            return None
+        single = [j for j, locus in enumerate(table.loci) if len(locus.alleles) == 1]
+        seen = [j for j in single if np.any(np.asarray(table.column(j)) >= 0)]
+        return cls(table.names, frozenset(table.names[j] for j in seen))
 
 
 def _by_column(missing: Any, names: Sequence[str]) -> dict[str, list[Any]]:

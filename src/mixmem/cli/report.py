@@ -4,36 +4,61 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from mixmem.cli.fit import REPORTED_FILES
+from mixmem.data.polars_panics import panics_as_errors
 from mixmem.errors import InputError
 from mixmem.output.page import render_page
 from mixmem.output.tables import component_names
 from mixmem.results.fit_report import read_report
 from mixmem.storage.atomic import write_atomically
+from mixmem.storage.model_file import load_model
+from mixmem.storage.run_id import file_digest
+from mixmem.words import listing
 
 
 def rebuild_report(folder: Path) -> Path:
     """Make report.html again from fit.json, theta.csv, alpha.csv and memberships.csv."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; expected the one that `mixmem fit` wrote")
-    for name in ("fit.json", "theta.csv", "alpha.csv", "memberships.csv"):
+    for name in ("fit.json", *REPORTED_FILES):
         if not (folder / name).is_file():
             raise InputError(f"{folder} lacks {name}; expected the folder that `mixmem fit` wrote: fit again")
     try:
         document = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
+        _refuse_two_fits(folder, document)
         document["report"] = read_report(document["report"]).to_plain()  # of this format or that of 0.1
         texts = dict.fromkeys(("variable", "level", "statistic"), pl.String)
-        theta = pl.read_csv(folder / "theta.csv", schema_overrides=texts).with_columns(pl.col(*texts).fill_null(""))
-        alpha = pl.read_csv(folder / "alpha.csv")["alpha"].to_numpy()
-        columns = component_names(len(alpha))
-        memberships = pl.read_csv(folder / "memberships.csv", columns=columns).to_numpy()
+        with panics_as_errors():
+            theta = pl.read_csv(folder / "theta.csv", schema_overrides=texts).with_columns(pl.col(*texts).fill_null(""))
+            alpha = pl.read_csv(folder / "alpha.csv")["alpha"].to_numpy()
+            columns = component_names(len(alpha))
+            memberships = pl.read_csv(folder / "memberships.csv", columns=columns).to_numpy()
         labels = list(theta.select(*texts).iter_rows())
         page = render_page(document, labels, theta.select(columns).to_numpy(), alpha, memberships)
+    except InputError:
+        raise
     except (ValueError, KeyError, TypeError, IndexError, pl.exceptions.PolarsError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"the files in {folder} do not go together or are damaged ({reason}); fit again") from error
     with write_atomically(folder / "report.html") as temporary:
         temporary.write_text(page, encoding="utf-8")
     return folder / "report.html"
+
+
+def _refuse_two_fits(folder: Path, document: dict[str, Any]) -> None:
+    """Refuse files that another fit wrote than fit.json tells of; fits of 0.1 have no name to go by."""
+    if "run" not in document:
+        return
+    other = [name for name in REPORTED_FILES if file_digest(folder / name) != document["files"][name]]
+    model = folder / "model.mixmem"
+    if model.is_file() and load_model(model)[1].get("run") != document["run"]:
+        other.append(model.name)
+    if other:
+        raise InputError(
+            f"the files in {folder} do not go together or are damaged: {listing(other)} not as the fit of fit.json "
+            "wrote them; expected all files of one fit: copy them again, or fit again"
+        )

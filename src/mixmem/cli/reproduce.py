@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mixmem.cli import options
+from mixmem.cli import INTERRUPTED, options
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,7 +52,7 @@ def figure(
             f"mixmem: interrupted; finished tables are in {out / 'tries.csv'}: the same command goes on from there",
             err=True,
         )
-        raise typer.Exit(1) from None
+        raise typer.Exit(INTERRUPTED) from None
     if not quiet:
         typer.echo(figure_text(found, out))
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from mixmem.data.frames import from_polars
 from mixmem.data.level_text import NUMBER_TEXT
+from mixmem.data.polars_panics import panics_as_errors
 from mixmem.data.schema import refuse_duplicates
 from mixmem.data.table import Table
 from mixmem.data.text_encodings import as_utf8, read_bytes
@@ -117,7 +118,8 @@ def _plain_integers(piece: bytes, n_columns: int, separator: str) -> np.ndarray 
 
     schema = {f"{j}": pl.Int8 for j in range(n_columns)}
     try:
-        frame = pl.read_csv(io.BytesIO(piece), has_header=False, schema=schema, separator=separator)
+        with panics_as_errors():
+            frame = pl.read_csv(io.BytesIO(piece), has_header=False, schema=schema, separator=separator)
     except pl.exceptions.PolarsError:
         return None
     cells = frame.to_numpy(order="c")
@@ -138,13 +140,14 @@ def _parse(raw: bytes, where: str, separator: str) -> pl.DataFrame:
     import polars as pl
 
     def read(**how: object) -> pl.DataFrame:
-        return pl.read_csv(
-            io.BytesIO(raw),
-            separator=separator,
-            infer_schema=False,
-            null_values=MISSING_TEXTS,
-            **how,  # type: ignore[arg-type]
-        )
+        with panics_as_errors():
+            return pl.read_csv(
+                io.BytesIO(raw),
+                separator=separator,
+                infer_schema=False,
+                null_values=MISSING_TEXTS,
+                **how,  # type: ignore[arg-type]
+            )
 
     try:
         sample = read(n_rows=SAMPLED_ROWS)

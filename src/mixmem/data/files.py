@@ -14,6 +14,7 @@ import numpy as np
 from mixmem.data.delimited import _csv, _delimited, _tsv
 from mixmem.data.frames import from_array, from_polars
 from mixmem.data.plink import read_bed
+from mixmem.data.polars_panics import panics_as_errors
 from mixmem.data.structure_format import read_structure
 from mixmem.data.table import Table
 from mixmem.data.vcf import read_vcf
@@ -61,7 +62,8 @@ def _parquet(path: Path) -> Table:
     import polars as pl
 
     try:
-        return from_polars(pl.read_parquet(path))
+        with panics_as_errors():
+            return from_polars(pl.read_parquet(path))
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _not_what_it_says(path, "parquet", error) from error
 
@@ -71,9 +73,11 @@ def _arrow(path: Path) -> Table:
 
     try:
         try:
-            return from_polars(pl.read_ipc(path))
+            with panics_as_errors():
+                return from_polars(pl.read_ipc(path))
         except pl.exceptions.PolarsError:
-            return from_polars(pl.read_ipc_stream(path))  # .arrow names both forms of the format
+            with panics_as_errors():
+                return from_polars(pl.read_ipc_stream(path))  # .arrow names both forms of the format
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _not_what_it_says(path, "feather/arrow", error) from error
 

@@ -33,6 +33,8 @@ from mixmem.results.impute import filled_frame, fillings, imputed
 from mixmem.results.simulate import draw_table
 from mixmem.results.uncertainty import Uncertainty, jackknife, membership_intervals
 from mixmem.storage.model_file import load_model, save_model
+from mixmem.storage.model_values import check_model_values
+from mixmem.storage.run_id import run_id
 from mixmem.typing import Array
 
 if TYPE_CHECKING:
@@ -164,14 +166,13 @@ class Fitted:
     def cross_validation(self, X: Any, folds: int = 5) -> float:
         """Return the error of predicting genotypes that were hidden, fold after fold, as ADMIXTURE reports it.
 
-        For tables of diploid loci with two alleles. The smaller the better: compare fits with different numbers of
-        components to the same table.
+        For tables of diploid loci with two alleles. A fold's fit starts anew, without the genotypes hidden. The
+        smaller the better: compare fits with different numbers of components to the same table.
         """
         table = self._encoded(X)
-        start = self.fit_rows(table).memberships
         seed = np.random.SeedSequence([*np.random.SeedSequence(self.report_.seed).generate_state(4), 6])
         with threads(self.n_jobs):
-            return cross_validation(table, self._theta, start, folds=folds, seed=seed, progress=self._progress())
+            return cross_validation(table, len(self.alpha_), folds=folds, seed=seed, progress=self._progress())
 
     def intervals(self, level: float = 0.95, X: Any = None) -> pd.DataFrame:
         """Return estimates, standard errors and intervals of theta, alpha and the contamination, as one table.
@@ -296,14 +297,27 @@ class Fitted:
     def save(self, path: str | Path) -> None:
         """Write the model to a file, atomically; ``mixmem.load`` reads it. Neither uses pickle."""
         self._check_fitted()
-        parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items()}
-        header = {"coding": self.coding_.to_dict(), "parameters": parameters, "report": self.report_.to_plain()}
-        arrays = {"theta": self._theta, "alpha": self.alpha_, "contamination": np.array([self.contamination_])}
-        save_model(path, arrays | (self._errors.arrays() if self._errors is not None else {}), header)
+        header = {
+            "run": self.run_id, "coding": self.coding_.to_dict(), "parameters": self._parameters(),
+            "report": self.report_.to_plain(),
+        }  # fmt: skip
+        save_model(path, self._arrays() | (self._errors.arrays() if self._errors is not None else {}), header)
+
+    @property
+    def run_id(self) -> str:
+        """Return the name of the fit, derived from theta, alpha, the contamination and the settings."""
+        self._check_fitted()
+        return run_id(self._arrays(), self._parameters())
+
+    def _arrays(self) -> dict[str, Array]:
+        return {"theta": self._theta, "alpha": self.alpha_, "contamination": np.array([self.contamination_])}
+
+    def _parameters(self) -> dict[str, Any]:
+        return {name: _plain(value) for name, value in self.get_params(deep=False).items()}
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a model that :meth:`save` wrote, of this version or an earlier one."""
+        """Read a model that :meth:`save` wrote, of this version or an earlier one; what no fit gives is refused."""
         arrays, header = load_model(path)
         try:
             if "coding" in header:
@@ -319,6 +333,7 @@ class Fitted:
             raise InputError(
                 f"{path} is a mixmem file but lacks a part of a model ({error}); fit and save it again"
             ) from None
+        check_model_values(path, coding.schema, theta, alpha, delta)
         model._set(coding, theta, alpha, delta, report)
         model._errors = Uncertainty.from_arrays(arrays)
         model.n_features_in_ = coding.n_variables

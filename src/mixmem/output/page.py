@@ -57,6 +57,7 @@ def render_page(
         settings=[(name, short(_said(value), 200)) for name, value in document["settings"].items()],
         seconds=_seconds(document["seconds"]),
         number=plain_number,
+        log_likelihood=lambda value: "unknown" if value is None else f"{value:.3f}",
         short=short,
         colour=colour,
     )

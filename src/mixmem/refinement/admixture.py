@@ -14,9 +14,15 @@ from mixmem.engine.rows import Arrays, Blocks, sum_over
 from mixmem.kernels import ROW_BLOCK
 from mixmem.kernels.admixture import box_steps, locus_sums, row_sums
 from mixmem.progress import Progress
-from mixmem.refinement.ascent import LEAST, MOST_ROUNDS, Maximum, Point, Stride, climb, memberships_inside
+from mixmem.refinement.ascent import LEAST, Maximum, Point, Stride, climb, memberships_inside
 from mixmem.typing import Array, Positions
 
+MOST_ROUNDS = 500
+"""Rounds at most: more than in EM, whose rounds are slower and which does not wait for memberships to rest."""
+SETTLED = 3e-4
+"""Change of a membership per round below which it has come to rest. Chosen on seven simulated tables whose components
+hardly differ: memberships ended up to 0.22 from their limit by the likelihood's gains alone, 0.20 with a change of 1e-3
+allowed, 0.014 with this."""
 LEAST_FREQUENCY = 1e-6
 """No allele frequency comes nearer to zero or one."""
 ROW_TILE = 1024
@@ -52,19 +58,21 @@ def maximise_genotypes(
     progress: Progress,
     weights: Array | None = None,
     tol: float = 1e-8,
+    settled: float = SETTLED,
     max_rounds: int = MOST_ROUNDS,
 ) -> Maximum:
     """Block Newton steps from theta (rows, k) and memberships (n, k), best those of :func:`admixture_start`.
 
-    Rows may have weights (n,). It ends when :data:`PATIENCE` rounds in a row gain less than ``tol`` a draw. BLAS is to
-    be held to one thread, as :func:`mixmem.engine.local.threads` does, or bits may depend on the number of threads.
+    Rows may have weights (n,). It ends when :data:`PATIENCE` rounds in a row gain less than ``tol`` per draw and change
+    no membership by more than ``settled``. BLAS is to be held to one thread, as :func:`mixmem.engine.local.threads`
+    does, or bits may depend on the number of threads.
     """
     steps = NewtonSteps(genotypes, weights)
     observed = 2.0 * (genotypes.loci < 3).sum(axis=0)
     per_row = float(steps.weights @ observed) / steps.total
     inside = np.clip(theta, LEAST_FREQUENCY, 1.0 - LEAST_FREQUENCY)
     start = Point(inside, memberships_inside(memberships))
-    return climb(steps, start, progress=progress, tol=tol, per_row=per_row, max_rounds=max_rounds)
+    return climb(steps, start, progress=progress, tol=tol, per_row=per_row, max_rounds=max_rounds, settled=settled)
 
 
 class NewtonSteps:

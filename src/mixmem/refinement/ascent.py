@@ -26,7 +26,7 @@ LEAST = 1e-12
 DEPTH = 6
 """Steps that the accelerator mixes."""
 PATIENCE = 3
-"""Rounds in a row that must gain too little before it ends: near a saddle gains are small for a while."""
+"""Rounds in a row that must gain and move too little before it ends: near a saddle gains are small for a while."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,21 @@ class Steps(Protocol):
     def point(self, vector: Array, near: Point) -> Point: ...
 
 
-def climb(steps: Steps, start: Point, *, progress: Progress, tol: float, per_row: float, max_rounds: int) -> Maximum:
-    """Accelerated steps from a start until gains stay below ``tol`` for each of a row's ``per_row`` draws."""
+def climb(
+    steps: Steps,
+    start: Point,
+    *,
+    progress: Progress,
+    tol: float,
+    per_row: float,
+    max_rounds: int,
+    settled: float = np.inf,
+) -> Maximum:
+    """Take accelerated steps from a start until they gain and move too little.
+
+    That is ``tol`` for each of a row's ``per_row`` draws, and ``settled`` for every membership: where the objective is
+    flat, memberships are still far from where they end when its gains are small already.
+    """
     now = steps.step(start)
     history, small, guesses = [now.value], 0, Guesses(steps)
     with progress.stage("em", max_rounds) as done:
@@ -79,12 +92,15 @@ def climb(steps: Steps, start: Point, *, progress: Progress, tol: float, per_row
             if ahead is None:
                 reason = f"after {len(history) - 1} rounds no step raises the objective"
                 return Maximum(now.at.theta, now.at.memberships, tuple(history), True, reason)
-            small = small + 1 if ahead.value - now.value <= tol * per_row else 0
+            moved = float(np.abs(ahead.at.memberships - now.at.memberships).max())
+            small = small + 1 if ahead.value - now.value <= tol * per_row and moved <= settled else 0
             now = ahead
             history.append(now.value)
             done(1)
             if small == PATIENCE:
                 reason = f"after {len(history) - 1} rounds the objective rises by no more than {tol:g} per cell"
+                if settled < np.inf:
+                    reason += f" and no membership changes by more than {settled:g}"
                 return Maximum(now.at.theta, now.at.memberships, tuple(history), True, reason)
     reason = f"stopped after {max_rounds} rounds"
     return Maximum(now.at.theta, now.at.memberships, tuple(history), False, reason)

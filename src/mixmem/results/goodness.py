@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixmem.data.coding import Coding, ColumnCoding
 from mixmem.data.encode import Encoded
+from mixmem.data.kinds.base import AsCategories
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.soft_levels import starts_of
 from mixmem.engine.local import in_threads
@@ -168,11 +169,29 @@ def as_categories(table: Encoded, theta: Array, first: FirstMoments | None = Non
         width = found.of_code.shape[1]
         lookup = np.concatenate([found.of_code, np.full((1, width), len(found.levels))])
         codes.append(lookup[table.codes[:, j], rng.integers(width, size=table.n_rows)])
-        columns.append(ColumnCoding(Variable(column.name, found.levels), missing=column.missing))
+        columns.append(ColumnCoding(Variable(column.name, _told_apart(column, found)), missing=column.missing))
         parts.append(found.theta)
     coding = Coding(tuple(columns))
     view = Encoded(np.stack(codes, axis=1).astype(coding.codes_dtype), coding, table.row_ids)
     return view, np.concatenate(parts)
+
+
+def _told_apart(column: ColumnCoding, found: AsCategories) -> tuple[str, ...]:
+    """Return the levels' texts; of numbers that agree in the digits shown, the first and last value of every level."""
+    if not column.is_number or len(set(found.levels)) == len(found.levels):
+        return found.levels
+    level = found.of_code[:, 0]
+    return tuple(_span(column.values[level == each].tolist()) for each in range(len(found.levels)))
+
+
+def _span(values: list[float]) -> str:
+    """Return the first and the last of some values in order, in all their digits.
+
+    >>> _span([20240101.0, 20240102.0]), _span([0.1])
+    ('20240101 to 20240102', '0.1')
+    """
+    first, last = (repr(float(values[end])).removesuffix(".0") for end in (0, -1))
+    return first if first == last else f"{first} to {last}"
 
 
 WORST = ["level", "partner_level", "observed", "fitted", "z"]

@@ -11,9 +11,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from mixmem.crowd import Labels, minimax, read_labels
+from mixmem.crowd import Labels, read_labels
 from mixmem.engine.local import threads
 from mixmem.experiments.crowd import SETS, read_set
+from mixmem.models.crowd import minimax
 from mixmem.models.crowd.choose import held_out_likelihood
 from mixmem.models.crowd.fits import Settings
 from mixmem.models.crowd.workers import Communities

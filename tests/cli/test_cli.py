@@ -771,7 +771,7 @@ def genotyped(tmp_path_factory):
     ("place", "what", "lost"),
     [
         ("mixmem.models._fitted.Fitted.goodness_of_fit", "goodness of fit", None),
-        ("mixmem.models._fitted.Fitted.score", "the log-likelihood of the rows", None),
+        ("mixmem.models._fitted.Fitted.score_samples", "the log-likelihood of the rows", None),
         ("mixmem.models._fitted.Fitted.intervals", "intervals.csv", "intervals.csv"),
         ("mixmem.cli.fit.render_page", "report.html", "report.html"),
     ],
@@ -812,7 +812,7 @@ def test_a_fit_of_genotypes_is_written_if_cross_validation_fails(monkeypatch, ge
 
 
 def test_values_that_are_not_finite_do_not_lose_a_fit(monkeypatch, fitted, tmp_path, capsys):
-    monkeypatch.setattr("mixmem.models._fitted.Fitted.score", lambda *_, **__: float("-inf"))
+    monkeypatch.setattr("mixmem.models._fitted.Fitted.score_samples", lambda *_, **__: float("-inf"))
     arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--alpha0", 0.2, "--out", tmp_path / "o"]
     assert run(capsys, *arguments, "--quiet")[0] == 0
     assert json.loads((tmp_path / "o" / "fit.json").read_text())["log_likelihood"]["mean_of_rows"] is None

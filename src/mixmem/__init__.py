@@ -21,6 +21,7 @@ _HOMES = {
     "DawidSkene": "models.crowd.model",
     "MajorityVote": "models.crowd.model",
     "OneCoinDawidSkene": "models.crowd.model",
+    "FitWarning": "errors",
     "InputError": "errors",
     "Schema": "data.schema",
     "Variable": "data.schema",

@@ -9,6 +9,7 @@ from mixmem.data.schema import Schema as Schema
 from mixmem.data.schema import Variable as Variable
 from mixmem.engine.rows import n_stretches as n_stretches
 from mixmem.engine.rows import stretch_rows as stretch_rows
+from mixmem.errors import FitWarning as FitWarning
 from mixmem.errors import InputError as InputError
 from mixmem.likelihood.marginal import row_likelihood as row_likelihood
 from mixmem.likelihood.memberships import RowFit as RowFit
@@ -61,6 +62,7 @@ __all__ = [
     "Encoded",
     "Factorization",
     "FirstMoments",
+    "FitWarning",
     "Goodness",
     "Guarantee",
     "InputError",

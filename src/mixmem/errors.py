@@ -1,4 +1,4 @@
-"""The one error that is the user's to repair."""
+"""The one error that is the user's to repair, and the warning that a result may be wrong."""
 
 
 class InputError(ValueError):
@@ -6,3 +6,7 @@ class InputError(ValueError):
 
     The command line prints the message alone and exits with code 2; anything else is a defect (exit code 1).
     """
+
+
+class FitWarning(UserWarning):
+    """A finished fit may be wrong: the message says why and what to do; ``report_.warnings`` has all of them."""

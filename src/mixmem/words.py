@@ -48,6 +48,18 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"; expected one of {listing(known)}"
 
 
+def listed(items: Iterable[str], limit: int = 8) -> str:
+    """Items as a sentence has them.
+
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    items = list(items)
+    if len(items) > limit:
+        return f"{', '.join(items[:limit])} and {len(items) - limit} more"
+    return " and ".join(part for part in (", ".join(items[:-1]), items[-1]) if part)
+
+
 def listing(items: Iterable[str], limit: int = 8) -> str:
     """The first few items, quoted, and how many there are in all if some are left out."""
     items = list(items)

@@ -794,7 +794,7 @@ def test_a_fit_is_written_whatever_fails_beside_it(monkeypatch, fitted, tmp_path
     assert lost is None or lost not in text
     for name in {"theta.csv", "alpha.csv", "memberships.csv"}:
         assert (out / name).read_bytes() == (fitted / "fit" / name).read_bytes()
-    (notice,) = json.loads((out / "fit.json").read_text())["warnings"]
+    notice = json.loads((out / "fit.json").read_text())["warnings"][-1]
     assert sorted(notice) == ["code", "message", "remedy", "severity"]
     assert (notice["code"], notice["severity"]) == ("diagnostic-failed", "minor")
     assert err.splitlines()[0] == f"mixmem: warning: {notice['message']}; {notice['remedy']}"
@@ -812,7 +812,8 @@ def test_a_fit_of_genotypes_is_written_if_cross_validation_fails(monkeypatch, ge
 
 
 def test_values_that_are_not_finite_do_not_lose_a_fit(monkeypatch, fitted, tmp_path, capsys):
-    monkeypatch.setattr("mixmem.models._fitted.Fitted.score_samples", lambda *_, **__: float("-inf"))
+    impossible = np.array([-np.inf]), np.zeros(1)
+    monkeypatch.setattr("mixmem.models._fitted.Fitted.score_samples", lambda *_, **__: impossible)
     arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--alpha0", 0.2, "--out", tmp_path / "o"]
     assert run(capsys, *arguments, "--quiet")[0] == 0
     assert json.loads((tmp_path / "o" / "fit.json").read_text())["log_likelihood"]["mean_of_rows"] is None
@@ -1028,3 +1029,33 @@ def test_the_module_runs_as_a_program(tmp_path):
     assert done.stdout == ""
     assert done.stderr == f"mixmem: error: {tmp_path / 'none.csv'} does not exist; check the name and the folder\n"
     assert list(Path(tmp_path).iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def noise(tmp_path_factory):
+    """A table whose columns have nothing to do with each other."""
+    path = tmp_path_factory.mktemp("noise") / "noise.csv"
+    codes = np.random.default_rng(0).integers(0, 3, (400, 8))
+    pl.DataFrame({f"q{j}": codes[:, j] for j in range(8)}).write_csv(path)
+    return path
+
+
+@pytest.mark.parametrize("refine", ["none", "em"])
+def test_a_table_of_noise_is_told_first_and_everywhere(noise, refine, tmp_path, capsys):
+    arguments = ["fit", noise, "-k", 3, "--alpha0", 0.5, "--refine", refine, "--out", tmp_path / "o"]
+    code, out, _ = run(capsys, *arguments)
+    assert code == 0
+    assert out.startswith("WARNING: the table does not show more than one component")
+    assert "told apart best" not in out
+    document = json.loads((tmp_path / "o" / "fit.json").read_text())
+    assert document["warnings"][0]["code"] == document["report"]["warnings"][0]["code"] == "no-structure"
+    page = (tmp_path / "o" / "report.html").read_text()
+    assert page.index("Read this first") < page.index("described as")
+    assert run(capsys, *arguments, "--strict", "--quiet") == (3, "", "")
+    assert (tmp_path / "o" / "model.mixmem").exists()
+
+
+def test_strict_says_nothing_of_a_good_fit(fitted, tmp_path, capsys):
+    arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--alpha0", 0.2, "--out", tmp_path / "o"]
+    code, out, _ = run(capsys, *arguments, "--strict")
+    assert (code, "WARNING" in out) == (0, False)

@@ -51,7 +51,7 @@ def test_one_default_fit(calls):
     assert calls["make_plan"] == 2  # the search for alpha0 has anchors of its own
     assert calls["third_moments"] == 2
     assert calls["FullTensor"] <= 1 + alpha0.COARSE + alpha0.FINE  # one per estimate
-    assert calls["LikelihoodTable"] <= 4  # rows scored for alpha0, before and after sampling, sampling
+    assert calls["LikelihoodTable"] <= 5  # rows scored for alpha0, before and after sampling, sampling, memberships
 
 
 def test_one_fit_with_alpha0_given(calls):

@@ -125,9 +125,14 @@ def test_other_outcomes_are_said():
     start |= {"alpha0": 0.3, "discrepancy": -0.1, "sweeps": None, "matching": blocks}
     changed = document(converged=False, reason="block done", alpha0=alpha0, start=start)
     changed["settings"]["alpha0"] = 0.3
+    changed["warnings"] = [
+        {"code": "not-converged", "severity": "serious", "message": "the fit did not converge", "remedy": "look again"},
+        {"code": "idle-variables", "severity": "minor", "message": "'x' is idle", "remedy": "leave it out"},
+    ]
     text = text_of(render_page(changed, names, theta, alpha, memberships))
     for words in (
-        "did not converge", "Not reached: block done", "as given", "held in 1 of 2 (smallest margin 0.25)",
+        "Read this first. The fit did not converge. Look again.", "Note: 'x' is idle; leave it out.",
+        "Not reached: block done", "as given", "held in 1 of 2 (smallest margin 0.25)",
         "1 needed an assignment",
     ):  # fmt: skip
         assert words in text, words

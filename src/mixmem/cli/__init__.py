@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 import typer
 
-from mixmem.errors import InputError
+from mixmem.errors import FitWarning, InputError
 
 __all__ = ["main"]
 
@@ -85,7 +85,7 @@ def _run(arguments: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
         with warnings.catch_warnings(), command.make_context("mixmem", arguments) as context:
-            warnings.filterwarnings("ignore", message="the fit did not converge")  # the result says so itself
+            warnings.simplefilter("ignore", FitWarning)  # the result says so itself
             warnings.showwarning = lambda message, *_: typer.echo(f"mixmem: warning: {message}", err=True)
             command.invoke(context)
         sys.stdout.flush()

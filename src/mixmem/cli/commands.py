@@ -81,6 +81,7 @@ def fit(
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     config: options.Config = None,
+    strict: options.Strict = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
@@ -114,6 +115,7 @@ def fit(
         typer.echo(fit_text(result, out))
         for line in table_warnings(result.facts):
             typer.echo(f"mixmem: {line}", err=True)
+    options.end_strictly(strict, result.notices)
 
 
 @app.command("choose-k")

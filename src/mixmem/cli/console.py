@@ -13,6 +13,7 @@ import numpy as np
 from mixmem.output.tables import component_names
 from mixmem.results.distinctive import spread_of_variables
 from mixmem.results.fit_report import FitReport
+from mixmem.results.notices import Notice
 from mixmem.words import plain_number
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ LOOKED_AT = {"report.html": "what the components are", "demo.png": "estimate aga
 def fit_text(run: FitRun, out: Path) -> str:
     """What was found, in a few lines."""
     names = ("report.html", "theta.csv", "alpha.csv", "memberships.csv", "intervals.csv", "model.mixmem", "fit.json")
-    return "\n".join([*_found(run), written(out, names, "report.html")])
+    doubts = run.model.report_.warnings  # what could not be made beside the fit was told when it failed
+    return "\n".join([*warned(doubts), *_found(run), *noted(doubts), written(out, names, "report.html")])
 
 
 def written(out: Path, names: Sequence[str], page: str = "") -> str:
@@ -38,12 +40,21 @@ def written(out: Path, names: Sequence[str], page: str = "") -> str:
     return f"in {out}: {', '.join(there)}"
 
 
+def warned(notices: Sequence[Notice]) -> list[str]:
+    """Say what speaks against a result, before anything else, with an empty line after it."""
+    serious = [f"WARNING: {notice.text}" for notice in notices if notice.severity == "serious"]
+    return [*serious, ""] if serious else []
+
+
+def noted(notices: Sequence[Notice]) -> list[str]:
+    """Say what else is to be known."""
+    return [f"note: {notice.text}" for notice in notices if notice.severity == "minor"]
+
+
 def _found(run: FitRun) -> list[str]:
     model, report, k = run.model, run.model.report_, len(run.model.alpha_)
     shares = run.shares
     origin = "estimated" if report.alpha0.estimated else "given" if k > 1 else "of no meaning with one component"
-    if report.alpha0.at_bound:
-        origin += ", at the end of the range searched: rows look " + ("unmixed" if model.alpha0_ < 1 else "alike")
     lines = [
         f"{k} component{'s' * (k > 1)} in {report.rows:,} rows of {report.variables:,} variables",
         f"alpha0 {plain_number(model.alpha0_)} ({origin}){_noise(report)}",
@@ -54,7 +65,7 @@ def _found(run: FitRun) -> list[str]:
         f"  {name:<14}{plain_number(alpha):>10}{share:>17.1%}"
         for name, alpha, share in zip(component_names(k), model.alpha_, shares, strict=True)
     ]
-    if k > 1:
+    if report.structure is not None and report.structure.found:
         schema = run.table.schema
         best = np.argsort(-spread_of_variables(model._theta, schema.labels, shares), kind="stable")[:5]
         lines += ["", f"told apart best by: {', '.join(schema.names[j] for j in best)}"]
@@ -76,10 +87,8 @@ def _noise(report: FitReport) -> str:
 
 
 def convergence(report: FitReport) -> str:
-    """Whether the fit converged, and what to change if not."""
-    if report.converged:
-        return f"converged: {report.reason}"
-    return f"NOT converged: {report.reason}; {report.advice}"
+    """Whether the fit converged, by the rule that goes with its method."""
+    return f"{'converged' if report.converged else 'NOT converged'}: {report.reason}"
 
 
 def _program() -> str:

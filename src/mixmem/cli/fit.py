@@ -28,6 +28,7 @@ from mixmem.output.tables import as_polars, component_names, membership_frame, w
 from mixmem.parameters import check_parameters
 from mixmem.progress import current
 from mixmem.records import plain
+from mixmem.results.notices import Notice
 from mixmem.storage.provenance import provenance
 from mixmem.storage.run_id import file_digest
 
@@ -56,6 +57,11 @@ class FitRun:
     attempts: Attempts
     variants: Variants | None = None
     """All variants of a genotype file, also those that were left out."""
+
+    @property
+    def notices(self) -> list[Notice]:
+        """What speaks against the fit, and what could not be made beside it."""
+        return [*self.model.report_.warnings, *self.attempts.notices]
 
     @property
     def table(self) -> Encoded:
@@ -190,8 +196,9 @@ def write_fit(folder: Path, run: FitRun) -> None:
         run.model.save(folder / "model.mixmem")
     run.document["seconds"]["writing"] = progress.seconds["writing"]
     run.document["files"] = {name: file_digest(folder / name) for name in REPORTED_FILES}
+    run.document["warnings"] = [notice.to_plain() for notice in run.notices]
     attempts.write(folder / "report.html", lambda path: path.write_text(_page(run), encoding="utf-8"))
-    run.document["warnings"] = attempts.to_plain()
+    run.document["warnings"] = [notice.to_plain() for notice in run.notices]
     text = json.dumps(plain(run.document), indent=1, allow_nan=False)
     (folder / "fit.json").write_text(text + "\n", encoding="utf-8")
 

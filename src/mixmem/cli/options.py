@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mixmem.errors import InputError
+
+if TYPE_CHECKING:
+    from mixmem.results.notices import Notice
+
+SERIOUS = 3
+"""Exit code of a result with a serious warning, with --strict."""
 
 
 def _from_config(context: typer.Context, file: Path | None) -> Path | None:
@@ -110,6 +116,7 @@ Config = Annotated[
         help="TOML file of options, by their long names; options on the command line win.",
     ),
 ]
+Strict = Annotated[bool, typer.Option("--strict", help="End with exit code 3 if the result has a serious warning.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Name every stage with its seconds; show tracebacks.")]
 
@@ -299,3 +306,9 @@ def shown(quiet: bool, verbose: bool, *, minutes: bool = False) -> Iterator[None
         kind = EveryStep if verbose else PacedProgress
     with showing(kind):
         yield
+
+
+def end_strictly(strict: bool, notices: Iterable[Notice]) -> None:
+    """End the command with exit code 3 if ``strict`` and a serious warning ask for it; files are written by then."""
+    if strict and any(notice.severity == "serious" for notice in notices):
+        raise typer.Exit(SERIOUS)

@@ -11,7 +11,9 @@ import numpy as np
 
 from mixmem.data.encode import Encoded, encode_as
 from mixmem.engine.local import threads
-from mixmem.errors import InputError
+from mixmem.errors import FitWarning, InputError
+from mixmem.likelihood.contamination import noisy_theta
+from mixmem.likelihood.memberships import fit_rows
 from mixmem.models._fitted import Fitted, Training
 from mixmem.moments.anchors import anchor_moments, make_plan
 from mixmem.moments.estimate import Settings, Start, estimate
@@ -20,11 +22,13 @@ from mixmem.parameters import PARAMETERS, check_parameters
 from mixmem.progress import Progress
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.refinement.admixture_start import genotype_start
-from mixmem.refinement.choose import choose_method, refine
+from mixmem.refinement.choose import Refined, choose_method, refine
+from mixmem.results.doubts import LookedBack
 from mixmem.results.fit_report import fit_report
 from mixmem.results.uncertainty import from_posterior
 from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import Alpha0, choose_alpha0
+from mixmem.selection.structure import structure_of
 
 if TYPE_CHECKING:
     pass
@@ -112,15 +116,16 @@ class Learner(Fitted):
                 table, began.start, method, reason, free_alpha0=self._free_alpha0, contamination=self.contamination,
                 seed=seed, progress=progress,
             ).ordered()  # fmt: skip
+            looked = self._look_back(table, began, refined)
         report = fit_report(
-            table, began.start, began.chosen, refined, free_alpha0=self._free_alpha0, seed=seed,
-            seconds=progress.seconds,
+            table, began.start, began.chosen, refined, looked, free_alpha0=self._free_alpha0,
+            settled=self._asked_for_sweeps(refined), seed=seed, seconds=progress.seconds,
         )  # fmt: skip
         self._set(table.coding, refined.theta, refined.alpha, refined.delta, report)
         self._errors = None if refined.posterior is None else from_posterior(refined.posterior)
-        self._training = Training(table, began.first, None if refined.maximum is None else refined.maximum.memberships)
+        self._training = Training(table, began.first, refined.likeliest, looked.rows)
         self._name_features(X)
-        self._warn_if_not_converged()
+        self._warn()
         return self
 
     def _settings(self) -> Settings:
@@ -165,17 +170,28 @@ class Learner(Fitted):
         found = estimate(table, plan, first, block, alpha0, settings, seed=seed, progress=progress)
         return Began(found.start(first), chosen, first)
 
-    def _warn_if_not_converged(self) -> None:
-        # so many sweeps were asked for, settled or not
-        asked_for = self.report_.refine.method is None and self.sweeps not in ("auto", 0)
-        if not self.report_.converged and not asked_for:
-            from sklearn.exceptions import ConvergenceWarning
+    def _look_back(self, table: Encoded, began: Began, refined: Refined) -> LookedBack:
+        """Return what doubts about a fit are judged by: the table's structure, and the rows after sampling."""
+        if self.n_components == 1:
+            return LookedBack(None, None, None)
+        structure = structure_of(table, first_moments(table) if began.first is None else began.first)
+        rows = None
+        if refined.method == "gibbs":
+            rows = fit_rows(table, noisy_theta(refined.theta, refined.delta, table.schema), refined.alpha)
+        return LookedBack(structure, rows, refined.likeliest if rows is None else rows.memberships)
 
-            warnings.warn(
-                f"the fit did not converge: {self.report_.reason}; {self.report_.advice}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+    def _asked_for_sweeps(self, refined: Refined) -> bool:
+        """Whether so many sweeps were asked for, settled or not."""
+        return refined.method is None and self.sweeps not in ("auto", 0)
+
+    def _warn(self) -> None:
+        """Let Python's warnings tell the serious doubts."""
+        for notice in self.report_.warnings:
+            if notice.severity == "serious":
+                category: type[Warning] = FitWarning
+                if notice.code == "not-converged":
+                    from mixmem.models._convergence import NotConvergedWarning as category
+                warnings.warn(notice.text, category, stacklevel=3)
 
     def _name_features(self, X: Any) -> None:
         self.n_features_in_ = self.schema_.n_variables

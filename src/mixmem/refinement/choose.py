@@ -49,6 +49,11 @@ class Refined:
     likelihood: tuple[float, float] | None = None
     n_scored: int = 0
 
+    @property
+    def likeliest(self) -> Array | None:
+        """The rows' likeliest memberships (n, k), if the likelihood was climbed."""
+        return None if self.maximum is None else self.maximum.memberships
+
     def ordered(self) -> Refined:
         """Return the same with components by falling alpha."""
         order = np.argsort(-self.alpha, kind="stable")

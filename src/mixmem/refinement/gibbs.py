@@ -55,8 +55,9 @@ class Posterior:
 
     ``theta`` and ``theta_error`` (rows, k) posterior mean and standard deviation, ``alpha`` (k,) posterior mean;
     ``alpha_draws`` (draws, k), ``delta_draws`` and ``eta_draws`` (draws,) every sweep kept, chain after chain;
-    ``rhat`` and ``ess`` (rows, k) split R-hat and effective sample size of theta; ``n_sweeps`` kept per chain;
-    ``converged`` whether the sampled mean is as good as asked for.
+    ``rhat`` and ``ess`` (rows, k) split R-hat and effective sample size of theta, which is at most the number of draws;
+    ``agreement`` the R-hat that 95 % of theta do not exceed, ``effective`` the effective sample size of theta as a
+    whole; ``n_sweeps`` kept per chain; ``converged`` whether both are as good as asked for.
     """
 
     theta: Array
@@ -66,6 +67,8 @@ class Posterior:
     eta_draws: Array
     rhat: Array
     ess: Array
+    agreement: float
+    effective: float
     n_chains: int
     n_warm: int
     n_sweeps: int
@@ -347,9 +350,14 @@ def _rhat(chains: list[Chain]) -> Array:
     return np.asarray(np.sqrt((within + between) / within))
 
 
+def _agreement(chains: list[Chain]) -> float:
+    """R-hat that nineteen of twenty entries of theta do not exceed."""
+    return float(np.quantile(_rhat(chains), 0.95))
+
+
 def _agree(chains: list[Chain]) -> bool:
     """Whether the chains are alike in nineteen of twenty entries of theta."""
-    return bool(np.quantile(_rhat(chains), 0.95) <= LARGEST_RHAT)
+    return _agreement(chains) <= LARGEST_RHAT
 
 
 def _pooled(chains: list[Chain], enough: bool) -> Posterior:
@@ -366,7 +374,9 @@ def _pooled(chains: list[Chain], enough: bool) -> Posterior:
         delta_draws=np.concatenate([batch.delta for batch in kept]),
         eta_draws=np.concatenate([batch.eta for batch in kept]),
         rhat=_rhat(chains),
-        ess=variance / np.maximum(noise, 1e-300),
+        ess=np.minimum(variance / np.maximum(noise, 1e-300), len(kept) * BATCH),
+        agreement=_agreement(chains),
+        effective=min(1.0 / max(_noise_share(chains), 1e-300), float(len(kept) * BATCH)),
         n_chains=len(chains),
         n_warm=WARM_BATCHES * BATCH,
         n_sweeps=means.shape[1] * BATCH,

@@ -14,8 +14,11 @@ from mixmem.records import Record
 from mixmem.refinement.admixture_start import GenotypeAccount
 from mixmem.refinement.ascent import Maximum
 from mixmem.refinement.choose import Refined
-from mixmem.refinement.gibbs import Posterior
+from mixmem.refinement.gibbs import ENOUGH, LARGEST_RHAT, Posterior
+from mixmem.results.doubts import Evidence, LookedBack, doubts
+from mixmem.results.notices import Notice
 from mixmem.selection.alpha0 import Alpha0
+from mixmem.selection.structure import Structure
 
 
 @dataclass(frozen=True)
@@ -40,16 +43,18 @@ class ContaminationReport(Record):
 
 @dataclass(frozen=True)
 class RhatReport(Record):
-    """Split R-hat of theta: its median, and the largest."""
+    """Split R-hat of theta: its median, the largest in 95 % of theta (by which convergence is judged), the largest."""
 
     median: float
+    in_95_percent: float
     most: float
 
 
 @dataclass(frozen=True)
 class SampleSizeReport(Record):
-    """Effective sample size of theta: its median, and the least."""
+    """Effective sample size of theta: of all of it (by which convergence is judged), its median, and the least."""
 
+    all: float
     median: float
     least: float
 
@@ -104,7 +109,8 @@ class FitReport(Record):
     theta_rows: int
     converged: bool
     reason: str
-    advice: str
+    warnings: list[Notice]
+    structure: Structure | None
     start: MomentAccount | GenotypeAccount | SplitAccount
     alpha0: Alpha0Report
     contamination: ContaminationReport
@@ -118,22 +124,33 @@ def fit_report(
     start: Start,
     chosen: Alpha0 | None,
     refined: Refined,
+    looked: LookedBack,
     *,
     free_alpha0: bool,
+    settled: bool,
     seed: np.random.SeedSequence,
     seconds: dict[str, float],
 ) -> FitReport:
-    """Return the report of a fit: of its start, of the search for alpha0 if there was one, and of its refinement."""
+    """Return the report of a fit: of its start, of the search for alpha0 if there was one, and of its refinement.
+
+    ``settled`` says that so many sweeps were asked for, settled or not.
+    """
     converged, reason = _convergence(start, refined)
+    alpha0 = _alpha0(chosen, refined, free_alpha0)
+    evidence = Evidence(
+        table.schema, refined.theta, refined.alpha, table.n_rows, converged or settled, reason, alpha0.at_bound,
+        looked,
+    )  # fmt: skip
     return FitReport(
         rows=table.n_rows,
         variables=table.n_variables,
         theta_rows=table.schema.n_rows,
         converged=converged,
         reason=reason,
-        advice=_ADVICE[refined.method],
+        warnings=doubts(evidence),
+        structure=looked.structure,
         start=start.account,  # type: ignore[arg-type]
-        alpha0=_alpha0(chosen, refined, free_alpha0),
+        alpha0=alpha0,
         contamination=_contamination(refined),
         refine=_refine(refined, table.total),
         seed=seed.entropy,
@@ -141,22 +158,14 @@ def fit_report(
     )
 
 
-# what may help where a fit did not converge
-_ADVICE = {
-    None: "fewer components, more sweeps or more restarts may help",
-    "gibbs": "the table may not tell so many components apart: try fewer",
-    "em": "fewer components may help",
-}
-
-
 def _convergence(start: Start, refined: Refined) -> tuple[bool, str]:
     """Return whether the last stage converged, and in what sense."""
     if refined.posterior is not None:
         found = refined.posterior
         return found.converged, (
-            f"{found.n_chains} chains of {found.n_sweeps} sweeps after {found.n_warm}, "
-            f"R-hat {np.median(found.rhat):.2f} (median), to {np.quantile(found.rhat, 0.95):.2f} in 95 % of theta, "
-            f"median effective sample size {np.median(found.ess):.0f}"
+            f"{found.n_chains} chains of {found.n_sweeps} sweeps after {found.n_warm}, R-hat at most "
+            f"{found.agreement:.2f} in 95 % of theta (asked for: {LARGEST_RHAT:.2f} or less), effective sample size "
+            f"{found.effective:.0f} (asked for: {1.0 / ENOUGH:.0f} or more)"
         )
     if refined.maximum is not None:
         return refined.maximum.converged, refined.maximum.reason
@@ -205,8 +214,8 @@ def _chains(found: Posterior) -> ChainsReport:
         warm_up=found.n_warm,
         sweeps=found.n_sweeps,
         converged=found.converged,
-        rhat=RhatReport(float(np.median(found.rhat)), float(found.rhat.max())),
-        effective_sample_size=SampleSizeReport(float(np.median(found.ess)), float(found.ess.min())),
+        rhat=RhatReport(float(np.median(found.rhat)), found.agreement, float(found.rhat.max())),
+        effective_sample_size=SampleSizeReport(found.effective, float(np.median(found.ess)), float(found.ess.min())),
         theta_prior=float(found.eta_draws.mean()),
     )
 
@@ -230,4 +239,11 @@ def _from_0_1(old: dict[str, Any]) -> dict[str, Any]:
         start = moments | {"way": "moments", "plan": old["plan"], "blocks": old["blocks"], "sweeps": old["sweeps"]}
         start |= {"matching": old["matching"], "alpha0": old["alpha0"]["of_moments"]}
         start |= {"discrepancy": old["alpha0"]["discrepancy"]}
-    return old | {"start": start}
+    refine = dict(old["refine"])
+    if chains := refine.get("gibbs"):  # the figures that convergence is judged by were not kept
+        rhat, size = chains["rhat"], chains["effective_sample_size"]
+        refine["gibbs"] = chains | {
+            "rhat": {"in_95_percent": rhat["most"], **rhat},
+            "effective_sample_size": {"all": size["median"], **size},
+        }
+    return old | {"start": start, "refine": refine, "warnings": [], "structure": None}

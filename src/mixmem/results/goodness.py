@@ -93,8 +93,8 @@ class Goodness:
             f"The components do not explain how {self.n_beyond_chance:,} of {self.n_pairs:,} pairs of variables go "
             f"together ({size}). The worst pair is {worst.variable!r} and {worst.partner!r}: {worst.level!r} with "
             f"{worst.partner_level!r} in {worst.observed:.1%} of the rows, where {worst.fitted:.1%} are fitted."
-            + " So many pairs point to more components."
-            * many
+            + " So many pairs are not for chance: look with choose-k whether the rows show more components, or whether "
+            "variables belong together in another way." * many
         )
 
 

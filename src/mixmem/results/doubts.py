@@ -1,0 +1,135 @@
+"""What a fit has to say against itself: one notice for each reason to doubt it, the serious ones first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixmem.data.schema import Schema
+from mixmem.likelihood.memberships import RowFit
+from mixmem.results.distinctive import Contents, distances
+from mixmem.results.notices import Notice
+from mixmem.selection.structure import Structure
+from mixmem.typing import Array
+from mixmem.words import listed
+
+EMPTY_SHARE, EMPTY_ROWS = 0.002, 2.0
+"""Share of all memberships below which a component is empty, and the same in rows."""
+FEW_OWNERS = 2.5
+"""Effective number of rows up to which a component counts as owned by one or two."""
+SAME = 0.05
+"""Two components coincide if no variable's distribution differs by more between them (total variation)."""
+HOW_MANY = "look with `mixmem choose-k` how many components the rows show"
+
+
+@dataclass(frozen=True)
+class LookedBack:
+    """What is looked at after a fit: the table's structure, rows if they were fitted, memberships if there are any."""
+
+    structure: Structure | None
+    rows: RowFit | None
+    memberships: Array | None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a finished fit: theta (rows, k), alpha (k,), whether and in what sense it converged.
+
+    ``looked`` has no structure with one component, and no memberships (n, k) where they were not computed.
+    """
+
+    schema: Schema
+    theta: Array
+    alpha: Array
+    n_rows: int
+    converged: bool
+    reason: str
+    at_bound: bool
+    looked: LookedBack
+
+
+def doubts(fit: Evidence) -> list[Notice]:
+    """Return the notices of a fit, the serious ones first."""
+    found = [*_convergence(fit)]
+    if fit.looked.structure is not None:
+        found = [*_structure(fit.looked.structure), *found, *_components(fit), *_idle(fit.looked.structure)]
+    if fit.at_bound:
+        alike = "unmixed, each in one component" if fit.alpha.sum() < 1.0 else "all nearly alike"
+        bound = f"the rows look {alike}: alpha0 lies at the end of the range searched"
+        remedy = "give alpha0 if you know it, or try another number of components"
+        found.append(Notice("alpha0-at-bound", "minor", bound, remedy))
+    return sorted(found, key=lambda notice: notice.severity != "serious")
+
+
+def _structure(structure: Structure) -> Iterator[Notice]:
+    if not structure.found:
+        yield Notice(
+            "no-structure", "serious",
+            "the table does not show more than one component: its variables vary as if they were independent of each "
+            f"other (chance alone gives as much in {structure.p_value:.0%} of tables)",
+            "do not interpret the components; fit one component, or collect more rows or better variables",
+        )  # fmt: skip
+
+
+def _convergence(fit: Evidence) -> Iterator[Notice]:
+    if not fit.converged:
+        yield Notice("not-converged", "serious", f"the fit did not converge: {fit.reason}", HOW_MANY)
+
+
+def _components(fit: Evidence) -> Iterator[Notice]:
+    """Components that are empty, that one or two rows own, or that coincide."""
+    shares = fit.alpha / fit.alpha.sum() if fit.looked.memberships is None else fit.looked.memberships.mean(axis=0)
+    empty = (shares < EMPTY_SHARE) | (shares * fit.n_rows < EMPTY_ROWS)
+    if empty.any():
+        yield Notice(
+            "empty-component", "serious",
+            f"{_named(np.flatnonzero(empty))} {_is(empty.sum())} empty: no more than "
+            f"{max(EMPTY_SHARE, EMPTY_ROWS / fit.n_rows):.1%} of the memberships each",
+            f"fit {len(shares) - int(empty.sum())} components instead",
+        )  # fmt: skip
+    if fit.looked.memberships is not None:
+        owners = fit.looked.memberships.sum(axis=0) ** 2 / np.maximum((fit.looked.memberships**2).sum(axis=0), 1e-300)
+        few = (owners <= FEW_OWNERS) & ~empty
+        if few.any():
+            yield Notice(
+                "few-rows", "serious",
+                f"{_named(np.flatnonzero(few))} {_is(few.sum())} owned by one or two rows",
+                "look whether those rows hold errors, and fit again without them or with fewer components",
+            )  # fmt: skip
+    yield from _same(fit, np.flatnonzero(~empty))
+
+
+def _same(fit: Evidence, places: NDArray[np.int64]) -> Iterator[Notice]:
+    contents = Contents.of(fit.schema.labels)
+    pairs = []
+    for g in places.tolist():
+        apart = distances(fit.theta, contents, np.eye(len(fit.alpha))[g]).max(axis=0)
+        pairs += [(g, h) for h in places.tolist() if h > g and apart[h] < SAME]
+    if pairs:
+        yield Notice(
+            "equal-components", "serious",
+            f"components {listed([f'{g + 1} and {h + 1}' for g, h in pairs])} are the same: no variable differs by "
+            f"more than {SAME:.0%} between them",
+            "fit fewer components",
+        )  # fmt: skip
+
+
+def _idle(structure: Structure) -> Iterator[Notice]:
+    if structure.found and structure.idle:
+        names, one = listed([repr(name) for name in structure.idle]), len(structure.idle) == 1
+        yield Notice(
+            "idle-variables", "minor",
+            f"{names} {'shows' if one else 'show'} no relation to any other variable",
+            f"leave {'it' if one else 'them'} out, or read nothing into how components differ there",
+        )  # fmt: skip
+
+
+def _named(places: NDArray[np.int64]) -> str:
+    return f"component{'s' * (len(places) > 1)} {listed([str(place + 1) for place in places])}"
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"

@@ -25,7 +25,7 @@ def most_likely(table: Encoded, theta: Array, memberships: Array, *, progress: P
     cells, weights = LikelihoodTable(table), table.each
     rule = Rule(
         cells.likelihoods,
-        lambda counts, _: cells.fitted(counts),
+        cells.fitted,
         cells.inside,
         cells.units,
         (lambda at: float(weights @ cells.scale(at))) if cells.numbers else None,

@@ -7,13 +7,15 @@ import math
 import numpy as np
 
 from mixmem.data.kinds.base import LEAST_VARIANCE, Column, Draw, NumberColumns, NumberKind, Sums
-from mixmem.typing import Array
+from mixmem.typing import Array, Positions
 
 FAR, DEGREES = 1e-4, 3.0
 """The share of cells that are far out, and the degrees of freedom of Student's distribution that they have: a cell more
 than about five standard deviations out is most likely one of them."""
-COMMON = 2e-3
-"""Cells less likely than this to be far out are looked at together: few of them are."""
+NEAR_SQUARE, NEAR_SHARE = 12.0, 2e-3
+"""Cells up to the square of so many standard deviations from the mean are far out with a probability less than this."""
+NEAR_PEAK = (1.0 - FAR) / math.sqrt(2.0 * math.pi)
+FAR_PEAK = FAR * 2.0 / (math.pi * math.sqrt(3.0))
 
 
 class Continuous(NumberKind):
@@ -44,15 +46,13 @@ class Continuous(NumberKind):
 
     def masses(self, held: Array, values: Array, theta: Array, rng: np.random.Generator | None = None) -> Array:
         square = (values - theta[0]) ** 2 / theta[1]
-        near, far = _parts(square)
-        share, rate = far / (near + far), 0.5 * (DEGREES + square)
-        shape = 0.5 * (DEGREES + 1.0)
+        shape = 0.5 * (DEGREES + 1.0)  # of lambda, with the rate (DEGREES + square) / 2
         if rng is None:
-            return np.asarray(held * (1.0 - share + share * shape / rate))
-        strayed = _strayed(held.astype(np.int64), share, rng)
-        out = held - strayed
-        some = strayed > 0
-        out[some] += rng.standard_gamma(shape * strayed[some]) / rate[some]
+            share = _far_share(square)
+            return np.asarray(held * (1.0 - share + share * shape / (0.5 * (DEGREES + square))))
+        where, strayed = _strayed(held, square, rng)
+        out = held.copy()
+        out.flat[where] += rng.standard_gamma(shape * strayed) / (0.5 * (DEGREES + square.flat[where])) - strayed
         return np.asarray(out)
 
     def fitted(self, sums: Sums) -> Array:
@@ -94,26 +94,32 @@ class Continuous(NumberKind):
 
 def _parts(square: Array) -> tuple[Array, Array]:
     """Return the densities of the normal part and of that far out, at squares of standard deviations from the mean."""
-    near = (1.0 - FAR) / math.sqrt(2.0 * math.pi) * np.exp(-0.5 * square)
-    peak = math.exp(math.lgamma(0.5 * (DEGREES + 1.0)) - math.lgamma(0.5 * DEGREES)) / math.sqrt(DEGREES * math.pi)
-    return near, FAR * peak * (1.0 + square / DEGREES) ** (-0.5 * (DEGREES + 1.0))
+    wide = 1.0 + square / DEGREES
+    return NEAR_PEAK * np.exp(-0.5 * square), FAR_PEAK / (wide * wide)
 
 
-def _strayed(held: Array, share: Array, rng: np.random.Generator) -> Array:
-    """Draw how many of the cells held (c, k) are far out, each with a probability (c, k).
+def _far_share(square: Array) -> Array:
+    """Return how likely a cell is far out, at squares of standard deviations from the mean."""
+    near, far = _parts(square)
+    return far / (near + far)
 
-    Of most cells that is tiny: of all those together a few are picked at :data:`COMMON`, and each kept by its own.
+
+def _strayed(held: Array, square: Array, rng: np.random.Generator) -> tuple[Positions, Positions]:
+    """Draw which of the cells held (c, k) are far out: the places, in the flat arrays, that have some, and how many.
+
+    Those near the mean are hardly ever: of all cells a few are picked with :data:`NEAR_SHARE`, and each kept by its own.
     """
-    out = np.zeros_like(held)
-    rare = share < COMMON
-    out[~rare] = rng.binomial(held[~rare], share[~rare])
-    reached, own = np.cumsum(held[rare]), share[rare]
-    if len(reached) and reached[-1]:
-        picked = rng.choice(int(reached[-1]), rng.binomial(int(reached[-1]), COMMON), replace=False, shuffle=False)
-        places = np.searchsorted(reached, picked, side="right")
-        places = places[rng.random(len(places)) * COMMON < own[places]]
-        out[rare] = np.bincount(places, minlength=len(own))
-    return out
+    counts, squares = held.ravel().astype(np.int64), square.ravel()
+    out = np.flatnonzero((squares > NEAR_SQUARE) & (counts > 0))
+    strayed = rng.binomial(counts[out], _far_share(squares[out]))
+    reached = np.cumsum(counts)
+    total = int(reached[-1])
+    picked = rng.choice(total, rng.binomial(total, NEAR_SHARE), replace=False, shuffle=False) if total else []
+    near = np.searchsorted(reached, picked, side="right")
+    near = near[squares[near] <= NEAR_SQUARE]
+    near = near[rng.random(len(near)) * NEAR_SHARE < _far_share(squares[near])]
+    near, times = np.unique(near, return_counts=True)
+    return np.concatenate([out, near]), np.concatenate([strayed, times])
 
 
 def _at_least(variance: Array, least: Array, shape: Array, scale: Array, rng: np.random.Generator) -> Array:

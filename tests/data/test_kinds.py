@@ -265,7 +265,7 @@ def test_numbers_have_no_levels():
     with pytest.raises(InputError, match="'y' is a number and has no levels; got 2"):
         Variable("y", ("1", "2"), kind="count")
     for levels in (("2", "1"), ("1", "1"), ("a",), ("nan",)):
-        with pytest.raises(InputError, match="'y' is a number with the levels .*; expected rising numbers"):
+        with pytest.raises(InputError, match=r"'y' is a number with the levels .*; expected rising numbers"):
             Variable("y", levels, kind="continuous")
 
 

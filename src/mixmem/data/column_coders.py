@@ -24,10 +24,10 @@ from mixmem.data.column_refusals import (
 )
 from mixmem.data.integer_columns import row_blocks
 from mixmem.data.kinds import KINDS
+from mixmem.data.kinds.base import NumberKind
 from mixmem.data.level_text import canonical_text, is_float, is_integer, type_of_texts
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.table import Coded, Column, Locus, Table, usable
-from mixmem.data.kinds.base import NumberKind
 from mixmem.data.value_grid import Measured, Taken, measure, rounded
 from mixmem.errors import InputError
 

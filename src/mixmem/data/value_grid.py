@@ -15,8 +15,8 @@ are gathered by rank, each group at its mean: with a thousand of them nothing is
 KNOTS = (1 / 3, 2 / 3)
 """Inner knots lie at these quantiles."""
 ATOM_SHARE, ATOM_CELLS, ATOM_EXCESS = 0.1, 10.0, 3.0
-"""A value is an atom if this share of the cells hold it, at least so many cells, and so many times as many as hold either
-neighbour a step away."""
+"""A value is an atom if this share of the cells hold it, at least so many cells, and so many times as many as hold
+either neighbour a step away."""
 FAR_SHARE, FAR_CELLS, FAR_REACH = 0.005, 2.0, 3.0
 """Far out are cells more than so many times as far from the median as all on their side but this share of the cells,
 and at least so many cells."""

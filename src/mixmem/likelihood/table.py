@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +58,8 @@ class Numbers:
         return np.asarray((self.values[:, 0] - mean[self.owner]) / np.sqrt(variance[self.owner]))
 
     def sums(self, counts: Array, theta: Array, columns: NumberColumns, rng: np.random.Generator | None = None) -> Sums:
-        """Of cells held by components, counts (table's rows, k); what they weigh goes by theta (theta rows, k), expected
-        or, with ``rng``, drawn."""
+        """Of cells held by components, counts (table's rows, k); what they weigh goes by theta (theta rows, k), as
+        expected or, with ``rng``, drawn."""
         held, about = counts[self.rows], self.values - columns.center[self.owner]
         weighed = self.kind.masses(held, self.values, theta[self.theta_rows[:, self.owner]], rng)
         each = (held, weighed, weighed * about, weighed * about**2)
@@ -93,7 +93,8 @@ class LikelihoodTable:
         self.level_sizes = sized[levels]
         self.level_theta = rows_of(self.schema.offsets, levels, self.level_sizes)
         """Rows of theta that are probabilities of levels: of categories, of atoms and of any other number."""
-        self._atoms = {j: cast(NumberKind, columns[j].own_kind).atom_of(columns[j]) for j in np.flatnonzero(atoms)}
+        mixed = np.flatnonzero(atoms).tolist()
+        self._atoms = {j: cast(NumberKind, columns[j].own_kind).atom_of(columns[j]) for j in mixed}
         """Which atom each code stands for, of variables that have atoms (codes,)."""
         self.level_rows = self._rows_of_levels(levels)
         """The table's rows for them; -1 for any other number, and for an atom that this table's grid does not have."""
@@ -108,7 +109,7 @@ class LikelihoodTable:
         within = np.arange(len(self.level_theta)) - np.repeat(starts_of(self.level_sizes), self.level_sizes)
         rows = np.repeat(self.offsets[levels], self.level_sizes) + within
         for place in np.flatnonzero(np.isin(levels, list(self._atoms))).tolist():
-            atom = self._atoms[levels[place]]
+            atom = self._atoms[int(levels[place])]
             begin = int(starts_of(self.level_sizes)[place])
             own = rows[begin : begin + self.level_sizes[place]]
             own[:] = -1
@@ -142,7 +143,7 @@ class LikelihoodTable:
                 counts[self.offsets[j] : self.offsets[j] + size, 0] = own
                 facts[:, at, 0] = *group.kind.center_and_spread(column, own), group.kind.least_variance(column)
             kept = group.kind.kept(group.values, counts[group.rows], group.starts)
-            out.append(NumberColumns(*facts, kept))
+            out.append(NumberColumns(facts[0], facts[1], facts[2], kept))
         return out
 
     @cached_property
@@ -195,7 +196,7 @@ class LikelihoodTable:
             map_rows(lambda rows: add_features(codes[rows], self.starts, members, logs, total[rows]), len(codes))
         return total[:, 0]
 
-    def level_counts(self, counts: Array) -> Array:
+    def level_counts(self, counts: NDArray[Any]) -> NDArray[Any]:
         """Counts (rows, k) by level (level rows, k): of any other number than atoms, all of them together."""
         out = counts[self.level_rows]
         if self._atoms:

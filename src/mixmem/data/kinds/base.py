@@ -17,9 +17,9 @@ B-splines. A variable's soft levels then obey the moment identities of categorie
 serves all. B-splines of degree two hold y and y^2 exactly, so that a component's mean and variance follow from its
 shares of the soft levels, and they move with the units of a column: multiplied by a thousand it has the same shares.
 
-A number may have *atoms*: values that a large share of the cells hold, such as 40 of weekly hours. They are the levels of
-the variable, levels of their own in every stage; its statistics are those of the other numbers. Its rows of theta are the
-probability of every atom, that of any other number, and the statistics.
+A number may have *atoms*: values that a large share of the cells hold, such as 40 of weekly hours. They are the levels
+of the variable, levels of their own in every stage; its statistics are those of the other numbers. Its rows of theta
+are the probability of every atom, that of any other number, and the statistics.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -329,7 +330,7 @@ class NumberKind(Kind):
             values = [float(level) for level in column.levels]
         except ValueError:
             values = [math.nan]
-        rising = all(low < high for low, high in zip(values[:-1], values[1:], strict=True))
+        rising = all(low < high for low, high in pairwise(values))
         if not rising or not all(map(math.isfinite, values)):
             raise InputError(
                 f"variable {column.name!r} is a number with the levels {', '.join(column.levels)}; expected rising "
@@ -422,7 +423,7 @@ class NumberKind(Kind):
         return np.stack([np.sqrt(spread) if statistic == "mean" else spread for statistic in self.statistics])
 
     def most_likely(self, column: Column, theta: Array, memberships: Array) -> list[Any]:
-        """Return the atom of the highest probability where no other number is as likely, else the mean of the others."""
+        """Return the likeliest atom where all other numbers together are less likely, else the mean of the others."""
         at = len(column.levels)
         shares = memberships * theta[at] if at else memberships
         shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)

@@ -24,8 +24,8 @@ class Continuous(NumberKind):
     Both are normal with a precision lambda times the component's: lambda is 1, or Gamma distributed. Given what every
     cell has, its mass, mean and variance follow as those of weighted normal numbers, in EM (masses expected) as in
     sampling (masses drawn). A cell 85 standard deviations out moves them as little as one 2 out. Prior:
-    normal-inverse-gamma about the column's mean and variance, worth a tenth of a row and one row, no variance below that
-    of the column's resolution.
+    normal-inverse-gamma about the column's mean and variance, worth a tenth of a row and one row, no variance below
+    that of the column's resolution.
     """
 
     statistics = ("mean", "variance")
@@ -107,14 +107,14 @@ def _far_share(square: Array) -> Array:
 def _strayed(held: Array, square: Array, rng: np.random.Generator) -> tuple[Positions, Positions]:
     """Draw which of the cells held (c, k) are far out: the places, in the flat arrays, that have some, and how many.
 
-    Those near the mean are hardly ever: of all cells a few are picked with :data:`NEAR_SHARE`, and each kept by its own.
+    Those near the mean are hardly ever: a few of all cells are picked with :data:`NEAR_SHARE`, each kept by its own.
     """
     counts, squares = held.ravel().astype(np.int64), square.ravel()
     out = np.flatnonzero((squares > NEAR_SQUARE) & (counts > 0))
     strayed = rng.binomial(counts[out], _far_share(squares[out]))
     reached = np.cumsum(counts)
     total = int(reached[-1])
-    picked = rng.choice(total, rng.binomial(total, NEAR_SHARE), replace=False, shuffle=False) if total else []
+    picked = rng.choice(max(total, 1), rng.binomial(total, NEAR_SHARE), replace=False, shuffle=False)
     near = np.searchsorted(reached, picked, side="right")
     near = near[squares[near] <= NEAR_SQUARE]
     near = near[rng.random(len(near)) * NEAR_SHARE < _far_share(squares[near])]

@@ -180,11 +180,14 @@ def _knots(values: Array, counts: Array, fenced: bool) -> tuple[float, ...]:
 
 
 def _fences(values: Array, counts: Array) -> tuple[float, float]:
-    """Return from where to where no cell is far out: ends of the values (m,) where none is."""
+    """Return the smallest and the largest of the values (m,) that are not far out."""
     reached = np.cumsum(counts)
     tail = max(FAR_SHARE * reached[-1], FAR_CELLS)
-    low, middle, high = values[np.searchsorted(reached, (tail, 0.5 * reached[-1], reached[-1] - tail))].tolist()
     ends = float(values[0]), float(values[-1])
+    if reached[-1] <= 2.0 * tail:
+        return ends
+    low, middle, high = values[np.searchsorted(reached, (tail, 0.5 * reached[-1], reached[-1] - tail))].tolist()
     if not low < middle < high:
         return ends
-    return max(ends[0], middle - FAR_REACH * (middle - low)), min(ends[1], middle + FAR_REACH * (high - middle))
+    near = values[(values >= middle - FAR_REACH * (middle - low)) & (values <= middle + FAR_REACH * (high - middle))]
+    return float(near[0]), float(near[-1])

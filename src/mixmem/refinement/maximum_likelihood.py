@@ -19,8 +19,8 @@ from mixmem.refinement.em import Cells, EMSteps, Rule, maximise_cells
 from mixmem.typing import Array
 
 NUMBER_STEPS = 3
-"""EM steps of numbers after the moments. Memberships that rows seem to have are not quite theirs, so that more steps err
-more again: chosen on simulated tables of 16 and 60 columns."""
+"""EM steps of numbers after the moments. Memberships that rows seem to have are not quite theirs, so that more steps
+err more again: chosen on simulated tables of 16 and 60 columns."""
 
 
 def most_likely(table: Encoded, theta: Array, memberships: Array, *, progress: Progress) -> Maximum:

@@ -352,12 +352,21 @@ class NumberKind(Kind):
         return np.where(atoms[near] == column.values, near, -1)
 
     def center_and_spread(self, column: Column, counts: Array) -> tuple[float, float]:
-        """Return mean and variance of the numbers that are no atoms, far ones at the outer knots; counts (codes,)."""
-        values = np.clip(column.values, column.knots[0], column.knots[-1]) if column.knots else column.values
+        """Return mean and variance of the numbers that are no atoms, as the moments see them; counts (codes,)."""
+        values = self.seen(column)
         own = np.where(self.atom_of(column) < 0, counts, 0.0)
         total = max(float(own.sum()), 1e-300)
         mean = float(own @ values) / total
         return mean, max(float(own @ (values - mean) ** 2) / total, 1e-300)
+
+    @staticmethod
+    def seen(column: Column) -> Array:
+        """Return the values as the moments see them (codes,): those beyond the outer knots, far out, at inner ones."""
+        if not column.knots:
+            return column.values
+        inner = column.knots[1:-1] or column.knots
+        high = np.where(column.values > column.knots[-1], inner[-1], column.values)
+        return np.where(high < column.knots[0], inner[0], high)
 
     @staticmethod
     def least_variance(column: Column) -> float:
@@ -381,7 +390,7 @@ class NumberKind(Kind):
 
         low, high = column.knots[0], column.knots[-1]
         padded = np.array([low, low, *column.knots, high, high])
-        design = BSpline.design_matrix(np.clip(column.values, low, high), padded, 2)
+        design = BSpline.design_matrix(self.seen(column), padded, 2)
         where, shares = design.indices.reshape(-1, 3).astype(np.int64), design.data.reshape(-1, 3)
         atom = self.atom_of(column)[:, None]
         where = np.where(atom < 0, len(column.levels) + where, np.maximum(atom, 0))
@@ -449,7 +458,7 @@ class NumberKind(Kind):
         """Return the quarters of the column, and their probabilities in every component; atoms stand by themselves."""
         values, atom, n_atoms = column.values, self.atom_of(column), len(column.levels)
         reached = np.cumsum(np.where(atom < 0, counts, 0.0))
-        at = np.unique(np.searchsorted(reached, np.array([0.25, 0.5, 0.75]) * reached[-1]))
+        at = np.unique(np.searchsorted(reached, np.array([0.25, 0.5, 0.75]) * reached.max(initial=0.0)))
         edges = values[at[at < len(values) - 1]]
         own = theta[-len(self.statistics) :, None, :]
         tails = np.concatenate([np.ones((1, theta.shape[1])), self.upper_tail(edges[:, None], own)])

@@ -122,7 +122,7 @@ def _atoms(values: Array, counts: Array, resolution: float) -> tuple[float, ...]
         near = np.abs(values - values[at]) < 1.5 * resolution
         near[at] = False
         if counts[at] >= ATOM_EXCESS * counts[near].max(initial=0.0):
-            found.append(float(values[at]))
+            found.append(float(values[at]) + 0.0)  # never -0
     return tuple(found) if len(values) - len(found) >= 2 else ()
 
 

@@ -107,6 +107,10 @@ def test_atoms_are_values_that_a_large_share_holds_and_no_neighbour_does():
     assert atoms_of(whole) == ()
     assert atoms_of(np.rint(RNG.normal(0.0, 0.8, 2000))) == ()  # narrow, not an atom: its neighbours have their share
     assert atoms_of(np.where(RNG.random(2000) < 0.3, 40.0, whole)) == (40.0,)
+    readings = RNG.normal(130.0, 18.0, 2000)
+    assert (
+        atoms_of(np.where(RNG.random(2000) < 0.6, 10.0 * np.rint(0.1 * readings), np.rint(readings))) == ()
+    )  # to tens
     ends = np.where(RNG.random(2000) < 0.5, RNG.choice([0.0, 1.0], 2000), RNG.random(2000))
     assert atoms_of(ends) == (0.0, 1.0)
     assert atoms_of(np.where(RNG.random(2000) < 0.05, 40.0, RNG.normal(38.0, 12.0, 2000))) == ()  # few

@@ -14,9 +14,9 @@ MOST_VALUES, EXTREMES = 1000, 100
 are gathered by rank, each group at its mean: with a thousand of them nothing is lost that a sample could show."""
 KNOTS = (1 / 3, 2 / 3)
 """Inner knots lie at these quantiles."""
-ATOM_SHARE, ATOM_CELLS, ATOM_EXCESS = 0.1, 10.0, 3.0
-"""A value is an atom if this share of the cells hold it, at least so many cells, and so many times as many as hold
-either neighbour a step away."""
+ATOM_SHARE, ATOM_CELLS, ATOM_EXCESS, ATOM_NEAR = 0.1, 10.0, 3.0, 1 / 3
+"""A value is an atom if this share of the cells hold it, at least so many cells, so many times as many as hold either
+neighbour a step away, and this part of all others within a standard deviation: readings rounded to tens are none."""
 FAR_SHARE, FAR_CELLS, FAR_REACH = 0.005, 2.0, 3.0
 """Far out are cells more than so many times as far from the median as all on their side but this share of the cells,
 and at least so many cells."""
@@ -119,9 +119,13 @@ def _atoms(values: Array, counts: Array, resolution: float) -> tuple[float, ...]
     total = counts.sum()
     found = []
     for at in np.flatnonzero(counts >= max(ATOM_SHARE * total, ATOM_CELLS)).tolist():
-        near = np.abs(values - values[at]) < 1.5 * resolution
-        near[at] = False
-        if counts[at] >= ATOM_EXCESS * counts[near].max(initial=0.0):
+        others, away = counts.copy(), np.abs(values - values[at])
+        others[at] = 0.0
+        reached = np.cumsum(others)
+        low, high = values[np.minimum(np.searchsorted(reached, np.array([0.16, 0.84]) * reached[-1]), len(values) - 1)]
+        near = others[away <= 0.5 * (high - low)].sum()
+        beside = others[away < 1.5 * resolution].max(initial=0.0)
+        if counts[at] >= max(ATOM_EXCESS * beside, ATOM_NEAR * near):
             found.append(float(values[at]) + 0.0)  # never -0
     return tuple(found) if len(values) - len(found) >= 2 else ()
 

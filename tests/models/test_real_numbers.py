@@ -121,6 +121,19 @@ def test_atoms_on_the_command_line(hours, tmp_path, capsys):
     assert main(["report", str(out)]) == 0
 
 
+def test_atoms_give_the_same_bits_at_any_number_of_threads(hours, model):
+    assert np.array_equal(fitted(hours, None, n_jobs=1)._theta, model._theta)
+    assert np.array_equal(fitted(hours, None, n_jobs=2)._theta, model._theta)
+
+
+def test_rows_that_stand_for_two_are_two_rows(hours):
+    twice = np.where(np.arange(len(hours)) % 3 == 0, 2, 1)
+    weighted = GDLM(K, alpha0=0.9, refine=None, random_state=0).fit(hours, sample_weight=twice)
+    repeated = fitted(hours.loc[np.repeat(hours.index, twice)].reset_index(drop=True), None)
+    assert weighted.coding_ == repeated.coding_
+    assert np.allclose(weighted._theta, repeated._theta, rtol=1e-6, atol=1e-9)
+
+
 def test_codings_of_parts_and_files_agree(hours):
     whole = encode(hours).coding
     assert learn_coding(hours[:700], hours[700:]) == whole

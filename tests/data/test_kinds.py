@@ -12,7 +12,7 @@ from mixmem import InputError, Variable
 from mixmem.data.coding import ColumnCoding
 from mixmem.data.kinds import KINDS
 from mixmem.data.kinds.base import LEAST_VARIANCE, NumberColumns, Sums
-from mixmem.data.kinds.continuous import DEGREES, FAR
+from mixmem.data.kinds.continuous import DEGREES, FAR, NEAR_SHARE, NEAR_SQUARE, _far_share
 from mixmem.data.kinds.count import SIZES
 from mixmem.data.value_grid import Taken, measure
 
@@ -274,11 +274,13 @@ def test_numbers_have_no_levels():
 
 def test_masses_drawn_are_on_average_those_expected():
     kind, rng = KINDS["continuous"], np.random.default_rng(5)
-    values = np.array([0.0, 2.0, 4.0, 4.8, 5.2, 6.0, 30.0])[:, None]
+    values = np.array([0.0, 2.0, 3.9, 5.4, 6.0, 6.8, 30.0])[:, None]
     held, theta = np.full((7, 1), 5000.0), np.stack([np.zeros((7, 1)), np.ones((7, 1))])
+    held[:3] = 2e8  # of cells near the mean hardly any are far out
     drawn = np.array([kind.masses(held, values, theta, rng) for _ in range(600)])
     expected = kind.masses(held, values, theta)
-    assert (expected[:3] > 0.98 * held[:3]).all()
+    assert (expected[:4] > 0.999 * held[:4]).all()
+    assert NEAR_SHARE > _far_share(np.linspace(0.0, NEAR_SQUARE, 100)).max()
     assert expected[-1, 0] < 0.01 * held[-1, 0]
     error = drawn.std(axis=0) / np.sqrt(600)
     assert (np.abs(drawn.mean(axis=0) - expected) < 4.0 * error + 1e-9).all()

@@ -72,7 +72,7 @@ class LikelihoodTable:
     and the code that stands for a missing cell (``absent``, (q,); -1 where there is none)."""
 
     def __init__(self, table: Encoded):
-        self.coding, self.schema = table.coding, table.schema
+        self.coding, self.schema, self.weights = table.coding, table.schema, table.weights
         columns = table.coding.columns
         missing = table.coding.missing
         number = self.schema.has("number")
@@ -139,7 +139,7 @@ class LikelihoodTable:
             for at, j in enumerate(group.variables.tolist()):
                 size, column = int(self.codes_of[j]), self.coding.columns[j]
                 held = self.codes[:, np.flatnonzero(self.variables == j)[0]]
-                own = np.bincount(held, minlength=size + 1)[:size].astype(float)
+                own = np.bincount(held, self.weights, minlength=size + 1)[:size].astype(float)
                 counts[self.offsets[j] : self.offsets[j] + size, 0] = own
                 facts[:, at, 0] = *group.kind.center_and_spread(column, own), group.kind.least_variance(column)
             kept = group.kind.kept(group.values, counts[group.rows], group.starts)

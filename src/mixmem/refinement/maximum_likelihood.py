@@ -37,10 +37,10 @@ def numbers_refitted(table: Encoded, theta: Array, alpha: Array, *, progress: Pr
 
     Moments know a variance as a small difference of large sums; given memberships the likelihood knows it better.
     """
-    cells = LikelihoodTable(table)
-    if not cells.numbers:
+    if not table.schema.has("number").any():
         return theta
     with progress.stage("numbers"):
+        cells = LikelihoodTable(table)
         memberships = memberships_inside(fit_rows(table, theta, alpha).memberships)
         steps = EMSteps(Cells(cells.codes, cells.starts, cells.absent), _rule(cells, table), table.weights)
         own = np.concatenate([group.theta_rows.ravel() for group in cells.numbers])

@@ -11,7 +11,7 @@ from mixmem.typing import Array, Positions
 
 FAR, DEGREES = 1e-8, 3.0
 """The share of cells that are far out, and the degrees of freedom of Student's distribution that they have: a cell more
-than about seven standard deviations out is most likely one of them, and what is nearer is normal in nine digits."""
+than about seven standard deviations out is most likely one of them; up to four the density is normal in six digits."""
 NEAR_SQUARE, NEAR_SHARE = 16.0, 1e-6
 """Cells up to the square of so many standard deviations from the mean are far out with a probability less than this."""
 NEAR_PEAK = (1.0 - FAR) / math.sqrt(2.0 * math.pi)

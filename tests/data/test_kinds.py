@@ -11,9 +11,10 @@ from scipy import stats
 from mixmem import InputError, Variable
 from mixmem.data.coding import ColumnCoding
 from mixmem.data.kinds import KINDS
-from mixmem.data.kinds.base import LEAST_VARIANCE, Sums
+from mixmem.data.kinds.base import LEAST_VARIANCE, NumberColumns, Sums
+from mixmem.data.kinds.continuous import DEGREES, FAR, NEAR_SHARE, NEAR_SQUARE, _far_share
 from mixmem.data.kinds.count import SIZES
-from mixmem.data.value_grid import measure
+from mixmem.data.value_grid import Taken, measure
 
 RNG = np.random.default_rng(0)
 COLUMNS = {
@@ -90,17 +91,18 @@ def test_mean_and_variance_of_a_sample_follow_from_its_soft_levels(name):
 def test_parameters_are_the_moments_and_stay_positive():
     variable, found = number(COLUMNS["poisson"], "count")
     share = soft_levels(variable)[found.codes].mean(axis=0)[:, None]
-    assert KINDS["count"].parameters(variable, share, 4.0)[0, 0] == pytest.approx(COLUMNS["poisson"].mean(), abs=1e-9)
+    held = np.bincount(found.codes).astype(float)
+    assert KINDS["count"].parameters(variable, share, held)[0, 0] == pytest.approx(COLUMNS["poisson"].mean(), abs=1e-9)
     variable, found = number(COLUMNS["normal"])
     pure = np.eye(KINDS["continuous"].n_soft(variable))  # all of one soft level: the variance may be negative
     _, raw = KINDS["continuous"].raw_moments(variable, pure)
-    theta = KINDS["continuous"].parameters(variable, pure, 9.0)
+    theta = KINDS["continuous"].parameters(variable, pure, np.bincount(found.codes).astype(float))
     assert raw.min() <= 0.0
-    assert (theta[1] >= LEAST_VARIANCE * 9.0).all()
+    assert (theta[1] >= LEAST_VARIANCE * COLUMNS["normal"].var() - 1e-9).all()
     assert (theta[0] >= variable.knots[0] - 1e-9).all()
     assert (theta[0] <= variable.knots[-1] + 1e-9).all()
     shares = np.array([[0.2], [0.8]])
-    assert (KINDS["dosage"].parameters(genotype(2), shares, 0.0) == shares).all()
+    assert (KINDS["dosage"].parameters(genotype(2), shares, np.ones(3)) == shares).all()
 
 
 def test_copies_of_two_alleles():
@@ -133,24 +135,32 @@ def test_densities_are_those_of_scipy():
         assert np.allclose(count.upper_tail(values, theta[:, :1]), exact.sf(values), **close)
         assert (count.upper_tail(np.array([[-1.0]]), theta[:, :1]) == 1).all()
     mean, variance = np.array([-1.0, 2.0, 30.0]), np.array([0.5, 4.0, 100.0])
-    exact = stats.norm(mean, np.sqrt(variance))
+    near, far = stats.norm(mean, np.sqrt(variance)), stats.t(DEGREES, mean, np.sqrt(variance))
     theta = np.broadcast_to(np.stack([mean, variance])[:, None, :], (2, 4, 3))
-    assert np.allclose(continuous.log_density(values, theta), exact.logpdf(values), rtol=1e-12)
-    assert np.allclose(continuous.upper_tail(values, theta[:, :1]), exact.sf(values), atol=1e-12)
+    density = (1.0 - FAR) * near.pdf(values) + FAR * far.pdf(values)
+    assert np.allclose(continuous.log_density(values, theta), np.log(density), rtol=1e-12)
+    tail = (1.0 - FAR) * near.sf(values) + FAR * far.sf(values)
+    assert np.allclose(continuous.upper_tail(values, theta[:, :1]), tail, atol=1e-12)
 
 
-def sums_of(values, weights):
+def sums_of(values, weights, *, least=0.0, kept=None, masses=None):
     """Sums of values (n,) that two components hold by weights (n, 2), about the column's mean."""
     center, spread = values.mean(), values.var()
     about = (values - center)[:, None]
-    n, first, second = (np.sum(weights * part, axis=0)[None] for part in (1.0, about, about**2))
-    return Sums(n, first, second, np.array([[center]]), np.array([[spread]]))
+    weighed = weights if masses is None else masses
+    parts = (weights, weighed, weighed * about, weighed * about**2)
+    columns = NumberColumns(*(np.array([[fact]]) for fact in (center, spread, least)), kept)
+    return Sums(*(np.sum(part, axis=0)[None] for part in parts), columns)
 
 
 def repeated(sums, times):
     """The sums of a column, ``times`` times."""
-    parts = {name: part for name, part in vars(sums).items() if part is not None}
-    return replace(sums, **{name: np.repeat(part, times, axis=0) for name, part in parts.items()})
+
+    def many(record, **others):
+        parts = {name: part for name, part in vars(record).items() if isinstance(part, np.ndarray)}
+        return replace(record, **{name: np.repeat(part, times, axis=0) for name, part in parts.items()}, **others)
+
+    return many(sums, columns=many(sums.columns))
 
 
 def test_fitted_counts_have_their_mean_and_one_size():
@@ -164,8 +174,14 @@ def test_fitted_counts_have_their_mean_and_one_size():
 
 
 def test_fitted_is_the_most_likely_theta():
-    kind, values, weights = "continuous", COLUMNS["normal"], np.random.default_rng(1).random((900, 2))
-    theta = KINDS[kind].fitted(sums_of(values, weights))[:, 0]
+    """Also where cells are far out, once their masses no longer change."""
+    kind, weights = "continuous", np.random.default_rng(1).random((900, 2))
+    values = np.append(COLUMNS["normal"][:-2], [80.0, 300.0])
+    theta = np.array([[9.0, 11.0], [20.0, 3.0]])
+    for _ in range(60):
+        own = np.broadcast_to(theta[:, None, :], (2, 900, 2))
+        masses = KINDS[kind].masses(weights, values[:, None], own)
+        theta = KINDS[kind].fitted(sums_of(values, weights, masses=masses))[:, 0]
 
     def likelihood(candidate):
         logs = KINDS[kind].log_density(
@@ -174,7 +190,9 @@ def test_fitted_is_the_most_likely_theta():
         return (weights * logs).sum(axis=0)
 
     best = likelihood(theta)
-    assert np.allclose(theta[0], (weights * values[:, None]).sum(axis=0) / weights.sum(axis=0))
+    without = (weights[:-2] * values[:-2, None]).sum(axis=0) / weights[:-2].sum(axis=0)
+    assert np.allclose(theta[0], without, atol=0.02)
+    assert (masses[-2:] < 0.01).all()
     for row in range(len(theta)):
         for factor in (0.98, 1.02):
             moved = theta.copy()
@@ -188,7 +206,7 @@ def test_draws_of_counts_are_those_of_the_posterior():
     levels, numbers = np.unique(values, return_counts=True)
     count = KINDS["count"]
     kept = count.kept(levels[:, None], numbers[:, None].astype(float), np.array([0]))
-    sums = replace(sums_of(values, np.ones((60, 1))), kept=kept)
+    sums = sums_of(values, np.ones((60, 1)), kept=kept)
     rng, theta, found = np.random.default_rng(3), count.fitted(sums), []
     sums, theta = repeated(sums, 40), np.repeat(theta, 40, axis=1)  # 40 chains of 500 draws
     for _ in range(500):
@@ -221,7 +239,8 @@ def test_draws_have_the_mean_and_variance_they_say():
 
 def test_draws_of_empty_components_are_proper():
     """A component without cells has its prior, at the column's size."""
-    empty = Sums(*np.zeros((3, 1, 1)), np.array([[5.0]]), np.array([[2.0]]), np.zeros((1, len(SIZES))))
+    columns = NumberColumns(*(np.array([[fact]]) for fact in (5.0, 2.0, 0.1)), np.zeros((1, len(SIZES))))
+    empty = Sums(*np.zeros((4, 1, 1)), columns)
     rng = np.random.default_rng(0)
     for kind in ("count", "continuous"):
         draws = [KINDS[kind].draw(empty, np.full((2, 1, 1), 5.0), rng) for _ in range(2000)]
@@ -245,3 +264,81 @@ def test_samples_follow_theta():
 def test_numbers_have_no_levels():
     with pytest.raises(InputError, match="'y' is a number and has no levels; got 2"):
         Variable("y", ("1", "2"), kind="count")
+    for levels in (("2", "1"), ("1", "1"), ("a",), ("nan",)):
+        with pytest.raises(InputError, match=r"'y' is a number with the levels .*; expected rising numbers"):
+            Variable("y", levels, kind="continuous")
+
+
+# --- Far cells, resolution, atoms
+
+
+def test_masses_drawn_are_on_average_those_expected():
+    kind, rng = KINDS["continuous"], np.random.default_rng(5)
+    values = np.array([0.0, 2.0, 3.9, 5.4, 6.0, 6.8, 30.0])[:, None]
+    held, theta = np.full((7, 1), 5000.0), np.stack([np.zeros((7, 1)), np.ones((7, 1))])
+    held[:3] = 2e8  # of cells near the mean hardly any are far out
+    drawn = np.array([kind.masses(held, values, theta, rng) for _ in range(600)])
+    expected = kind.masses(held, values, theta)
+    assert (expected[:4] > 0.999 * held[:4]).all()
+    assert _far_share(np.linspace(0.0, NEAR_SQUARE, 100)).max() < NEAR_SHARE
+    assert expected[-1, 0] < 0.01 * held[-1, 0]
+    error = drawn.std(axis=0) / np.sqrt(600)
+    assert (np.abs(drawn.mean(axis=0) - expected) < 4.0 * error + 1e-9).all()
+
+
+def test_no_variance_below_that_of_the_resolution():
+    """Drawn, too, and then as the inverse Gamma distribution is above it."""
+    kind, values = KINDS["continuous"], np.append(np.full(300, 40.0), [39.0, 41.0])
+    sums = sums_of(values, np.ones((302, 1)), least=1.0 / 12.0)
+    assert kind.fitted(sums)[1, 0, 0] == pytest.approx(1.0 / 12.0)
+    drawn = kind.draw(repeated(sums, 5000), np.empty(0), np.random.default_rng(0)).theta[1, :, 0]
+    assert drawn.min() >= 1.0 / 12.0
+    few = sums_of(np.array([1.0, 2.0, 4.0, 3.0, 2.0]), np.ones((5, 1)), least=1.2)
+    drawn = kind.draw(repeated(few, 40_000), np.empty(0), np.random.default_rng(1)).theta[1, :, 0]
+    middle = few.first / 5.1
+    exact = stats.invgamma(3.0, scale=(0.25 * few.columns.spread + 0.5 * (few.second - 5.1 * middle**2))[0, 0])
+    above = exact.sf(1.2)
+    assert stats.kstest(drawn, lambda at: (exact.cdf(at) - exact.cdf(1.2)) / above).pvalue > 1e-3
+
+
+HOURS = np.where(RNG.random(900) < 0.5, 40.0, np.rint(RNG.normal(38.0, 12.0, 900)))
+
+
+def atomic(column=HOURS):
+    found = measure(column, taken=Taken(atoms=None, fenced=True))
+    variable = Variable("y", tuple(f"{atom:g}" for atom in found.atoms), "int", "continuous")
+    return ColumnCoding(variable, found.values, found.edges, found.knots, resolution=found.resolution), found
+
+
+def test_an_atom_is_a_soft_level_of_its_own():
+    variable, found = atomic()
+    kind, soft = KINDS["continuous"], soft_levels(variable)
+    assert variable.levels == ("40",)
+    assert variable.resolution == 1.0
+    assert np.abs(soft.sum(axis=1) - 1).max() < 1e-12
+    assert ((soft[:, 0] == 1.0) == (variable.values == 40.0)).all()
+    held = np.bincount(found.codes).astype(float)
+    theta = kind.parameters(variable, soft[found.codes].mean(axis=0)[:, None], held)[:, 0]
+    others = HOURS[HOURS != 40.0]
+    assert np.allclose(theta, [(HOURS == 40).mean(), (HOURS != 40).mean(), others.mean(), others.var()], rtol=1e-4)
+    assert variable.variable.labels == [
+        ("40", "probability"), ("other", "probability"), ("other", "mean"), ("other", "variance"),
+    ]  # fmt: skip
+    assert "40 in 5" in kind.describe(variable, held)
+
+
+def test_atoms_are_drawn_filled_and_counted():
+    variable, found = atomic()
+    kind, rng = KINDS["continuous"], np.random.default_rng(0)
+    theta = np.array([[0.8, 0.1], [0.2, 0.9], [40.0, 30.0], [100.0, 25.0]])
+    memberships = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+    assert kind.most_likely(variable, theta, memberships) == [40.0, 30.0, 32.0]  # others: (0.2 40 + 0.9 30) / 1.1
+    drawn = kind.sample(variable, theta, np.tile([[1.0, 0.0]], (4000, 1)), rng)
+    assert (drawn == 40.0).mean() == pytest.approx(0.8, abs=0.03)
+    assert drawn[drawn != 40.0].std() == pytest.approx(10.0, rel=0.1)
+    seen = kind.as_categories(variable, theta, np.bincount(found.codes).astype(float))
+    assert seen.levels[0] == "40"
+    assert len(seen.levels) == 5
+    assert np.allclose(seen.theta.sum(axis=0), 1.0)
+    assert (seen.of_code[variable.values == 40.0] == 0).all()
+    assert (seen.of_code[variable.values != 40.0] > 0).all()

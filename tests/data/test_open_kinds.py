@@ -38,13 +38,14 @@ class Waiting(NumberKind):
         return -np.log(theta[0]) - values / theta[0]
 
     def fitted(self, sums):
-        return self.inside((sums.center + sums.first / np.maximum(sums.n, 1e-300))[None], sums.center, sums.spread)
+        return self.inside((sums.columns.center + sums.first / np.maximum(sums.n, 1e-300))[None], sums.columns)
 
-    def inside(self, theta, center, spread):
-        return np.maximum(theta, 1e-3 * center)
+    def inside(self, theta, columns):
+        return np.maximum(theta, 1e-3 * columns.center)
 
     def draw(self, sums, theta, rng):
-        shape, scale = 2.5 + sums.n, 1.5 * sums.center + sums.n * sums.center + sums.first
+        center = sums.columns.center
+        shape, scale = 2.5 + sums.n, 1.5 * center + sums.n * center + sums.first
         mean = scale / (shape - 1.0)
         return Draw((scale / rng.standard_gamma(shape))[None], mean[None], (mean**2 / (shape - 2.0))[None])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mixmem.data.value_grid import EXTREMES, MOST_VALUES, measure
+from mixmem.data.value_grid import EXTREMES, MOST_VALUES, Taken, measure, rounded
 
 RNG = np.random.default_rng(0)
 
@@ -83,6 +83,65 @@ def test_counts_of_rare_events_get_inner_knots():
     assert len(found.knots) == 4
     assert (np.diff(found.knots) > 0).all()
     assert np.mean(column[column > 0] <= found.knots[1]) == pytest.approx(1 / 3, abs=0.15)
+
+
+# --- Resolution, atoms, cells far out
+
+
+def test_the_resolution_is_the_step_in_which_values_differ():
+    assert measure(RNG.poisson(30.0, 500).astype(float)).resolution == 1.0
+    assert measure(np.append(RNG.poisson(30.0, 500), 30.01)).resolution == 1.0  # whatever an odd one does
+    assert measure(np.array([0.0, 0.5, 1.0, 0.5])).resolution == 0.5
+    assert measure(RNG.standard_normal(5000)).resolution < 1e-2
+    assert measure(np.array([3.0, 3.0])).resolution == 0.0
+    weights = np.array([1.0, 1.0, 9.0, 9.0])
+    assert measure(np.array([0.0, 1.0, 10.0, 20.0]), weights).resolution == 9.0
+
+
+def atoms_of(column, **others):
+    return measure(np.asarray(column, dtype=float), taken=Taken(atoms=None, **others)).atoms
+
+
+def test_atoms_are_values_that_a_large_share_holds_and_no_neighbour_does():
+    whole = np.rint(RNG.normal(38.0, 12.0, 2000))
+    assert atoms_of(whole) == ()
+    assert atoms_of(np.rint(RNG.normal(0.0, 0.8, 2000))) == ()  # narrow, not an atom: its neighbours have their share
+    assert atoms_of(np.where(RNG.random(2000) < 0.3, 40.0, whole)) == (40.0,)
+    readings = RNG.normal(130.0, 18.0, 2000)
+    assert (
+        atoms_of(np.where(RNG.random(2000) < 0.6, 10.0 * np.rint(0.1 * readings), np.rint(readings))) == ()
+    )  # to tens
+    ends = np.where(RNG.random(2000) < 0.5, RNG.choice([0.0, 1.0], 2000), RNG.random(2000))
+    assert atoms_of(ends) == (0.0, 1.0)
+    assert atoms_of(np.where(RNG.random(2000) < 0.05, 40.0, RNG.normal(38.0, 12.0, 2000))) == ()  # few
+    assert atoms_of([0.0] * 9 + [0.3, 1.7]) == ()  # few cells
+    assert atoms_of([0.0] * 50 + [1.0] * 40 + [5.0]) == ()  # nothing would be left to be a number
+    assert measure(np.array([40.0] * 50 + [1.0, 2.5])).atoms == ()  # not asked for
+
+
+def test_nothing_is_gathered_with_an_atom_nor_rounded_to_it():
+    column = np.where(RNG.random(30_000) < 0.02, 0.0, RNG.standard_normal(30_000))
+    found = measure(column, taken=Taken(atoms=(0.0,)))
+    assert len(found.values) <= MOST_VALUES + 2
+    at = int(np.flatnonzero(found.values == 0.0)[0])
+    assert ((found.codes == at) == (column == 0.0)).all()
+    near = np.nextafter(0.0, [-1.0, 1.0])
+    assert rounded(np.array([near[0], 0.0, near[1]]), found.edges, len(found.values)).tolist() == [at - 1, at, at + 1]
+
+
+@pytest.mark.parametrize("n", [100, 2000])
+def test_far_cells_leave_the_knots_where_they_are(n):
+    column = RNG.standard_normal(n)
+    fenced = Taken(fenced=True)
+    before = measure(column, taken=fenced).knots
+    assert (before[0], before[-1]) == (column.min(), column.max())
+    column[7] = 85.0
+    after = measure(column, taken=fenced).knots
+    assert after[-1] < 5.0
+    assert np.allclose(before, after, atol=0.3)
+    assert measure(column).knots[-1] == 85.0
+    tailed = RNG.lognormal(0.0, 1.0, 2000)  # a long tail is not far out
+    assert np.mean(tailed > measure(tailed, taken=fenced).knots[-1]) < 0.002
 
 
 @pytest.mark.parametrize("column", [RNG.standard_normal(5000), RNG.poisson(3.0, 5000).astype(float)])

@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 from mixmem import GDLM, Schema, Variable, encode, fit_rows, row_likelihood, simulate_gdlm
 from mixmem.data.coding import Coding, ColumnCoding
 from mixmem.data.encode import Encoded
+from mixmem.data.kinds.continuous import DEGREES, FAR
 from mixmem.likelihood.table import LEAST_PROBABILITY, LikelihoodTable
 from mixmem.progress import Progress
 from mixmem.results.simulate import draw_values, simulate_mixed
@@ -58,7 +59,9 @@ def test_the_likelihood_of_numbers_is_their_density():
         if column.kind == "count":
             logs = stats.nbinom(1e5, 1e5 / (1e5 + own[0])).logpmf(column.values[code][:, None])
         elif column.kind == "continuous":
-            logs = stats.norm(own[0], np.sqrt(own[1])).logpdf(column.values[code][:, None])
+            near, far = stats.norm(own[0], np.sqrt(own[1])), stats.t(DEGREES, own[0], np.sqrt(own[1]))
+            at = column.values[code][:, None]
+            logs = np.log((1.0 - FAR) * near.pdf(at) + FAR * far.pdf(at))
         else:
             logs = np.log(np.maximum(own[code], LEAST_PROBABILITY))
         if column.is_number:
@@ -176,7 +179,7 @@ def test_fitted_theta_of_known_components():
     counts = np.zeros((cells.n_rows, 3))
     for c in range(9):
         np.add.at(counts, (cells.starts[c] + table.codes[:, c], component), 1.0)
-    theta = cells.fitted(counts)
+    theta = cells.fitted(counts, MIXED.theta)
     assert np.abs((theta - MIXED.theta) / cells.units).max() < 0.08
     drawn = np.empty_like(theta)
     for rows, found in cells.draw_numbers(counts, theta, rng):

@@ -36,4 +36,4 @@ class Facts:
     def number_means(self) -> dict[str, float]:
         """Means of the numbers by name, rows by their weights."""
         numbers = np.flatnonzero(self.table.schema.has("number")).tolist()
-        return {self.table.schema.names[j]: self.first.column_moments(j)[0] for j in numbers}
+        return {self.table.schema.names[j]: self.first.mean(j) for j in numbers}

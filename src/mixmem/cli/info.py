@@ -27,6 +27,8 @@ MOST_LINES = 40
 FIRST_LINES = 25
 RARE_ROWS = 5
 NEARLY_CONSTANT = 0.98
+SEVERAL = 5
+"""Distinct numbers with fractions from which on a category may be a measurement."""
 MANY_LEVELS = 30
 """Levels beyond which a variable is more often a code or a number than a category."""
 MOSTLY_MISSING = 0.5
@@ -152,7 +154,7 @@ def _head(data: str, table: Table, facts: Facts) -> list[str]:
 def _kinds(schema: Schema) -> str:
     """Say how many variables there are of each kind, where there is more than one kind, and how many levels."""
     kinds = Counter(variable.kind for variable in schema.variables)
-    levels = sum(len(variable.levels) for variable in schema.variables)
+    levels = sum(len(variable.levels) for variable in schema.variables if not variable.is_number)
     parts = [f"{count:,} {kind}" for kind, count in kinds.items()]
     if len(kinds) == 1:
         parts = [] if schema.has("plain").all() else list(kinds)
@@ -163,8 +165,8 @@ def _kinds(schema: Schema) -> str:
 
 def _level_word(variables: Sequence[Variable]) -> str:
     """Return what the levels of these variables are called."""
-    words = {variable.own_kind.level_word for variable in variables if variable.levels}
-    return words.pop() if len(words) == 1 and all(variable.levels for variable in variables) else "levels"
+    words = {variable.own_kind.level_word for variable in variables}
+    return words.pop() if len(words) == 1 else "levels"
 
 
 def _variables(facts: Facts) -> list[str]:
@@ -178,7 +180,7 @@ def _variables(facts: Facts) -> list[str]:
         lines.append(f"{short(one_line(column.name), width):<{width}}  {column.kind:<12}{missing:>14}  {holds}")
     if count < len(columns):
         rest = schema.variables[count:]
-        sizes = [len(variable.levels) for variable in rest if variable.levels]
+        sizes = [len(variable.levels) for variable in rest if not variable.is_number]
         word = _level_word(rest)
         held = f" with {min(sizes)} to {max(sizes)} {word} (median {np.median(sizes):g})" if sizes else ""
         if sizes and min(sizes) == max(sizes):
@@ -227,6 +229,11 @@ def _of_categories(facts: Facts) -> Iterator[str]:
                 f"{variable.name!r} holds numbers but for {odd!r} and is taken for categories: if that means missing, "
                 f"say --missing {variable.name}={odd}"
             )
+        if category[schema.index([variable.name])[0]] and _few_numbers(variable):
+            yield (
+                f"{variable.name!r} holds {len(variable.levels)} distinct numbers and is taken for categories: if it "
+                f"is a measurement, say --kind {variable.name}=continuous"
+            )
     if schema.n_variables < 3:
         yield "two variables do not tell mixtures from groups of rows: what is found is a description"
     if (many := category & (schema.sizes > MANY_LEVELS)).any():
@@ -239,6 +246,12 @@ def _numbers_but_for(variable: Variable) -> str | None:
         return None
     odd = [level for level in variable.levels if not NUMBER_TEXT.fullmatch(level)]
     return odd[0] if len(odd) == 1 else None
+
+
+def _few_numbers(variable: Variable) -> bool:
+    """Whether the levels are numbers with fractions, and several."""
+    fractions = variable.value_type == "float" and any(not float(level).is_integer() for level in variable.levels)
+    return fractions and len(variable.levels) >= SEVERAL
 
 
 def _or_count(schema: Schema, rare: np.ndarray) -> str:

@@ -45,6 +45,8 @@ class ColumnCoding:
         Ends of the pieces of its soft levels: the smallest value, quantiles between, the largest.
     missing : bool
         Whether cells may be missing; their code is the one after the last.
+    resolution : float
+        The step in which a column of numbers was measured: 1 of whole numbers, next to nothing where no two are equal.
     """
 
     variable: Variable
@@ -52,6 +54,7 @@ class ColumnCoding:
     edges: Array = field(default_factory=lambda: NO_VALUES)
     knots: tuple[float, ...] = ()
     missing: bool = False
+    resolution: float = 0.0
 
     @property
     def name(self) -> str:
@@ -109,7 +112,8 @@ class ColumnCoding:
         if (mine.value_type, mine.ploidy) != (theirs.value_type, theirs.ploidy):
             return f"variable {mine.name!r} holds {mine.value_type} and {theirs.value_type}, or other numbers of copies"
         grids = zip((self.values, self.edges), (other.values, other.edges), strict=True)
-        if self.knots != other.knots or not all(np.array_equal(one, two) for one, two in grids):
+        alike = (self.knots, self.resolution) == (other.knots, other.resolution)
+        if not alike or not all(np.array_equal(one, two) for one, two in grids):
             return (
                 f"variable {mine.name!r} is rounded to {len(self.values):,} values in the one and to "
                 f"{len(other.values):,} others in the other"
@@ -121,13 +125,14 @@ class ColumnCoding:
     def to_dict(self) -> dict[str, Any]:
         """Return a form that JSON can hold; floats come back to the last bit."""
         grid = {"values": self.values.tolist(), "edges": self.edges.tolist(), "knots": list(self.knots)}
-        return variable_to_dict(self.variable) | grid | {"missing": self.missing}
+        return variable_to_dict(self.variable) | grid | {"missing": self.missing, "resolution": self.resolution}
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> ColumnCoding:
         """Return what :meth:`to_dict` was made from."""
         values, edges = (np.array(document[name], dtype=np.float64) for name in ("values", "edges"))
-        return cls(variable_from_dict(document), values, edges, tuple(document["knots"]), bool(document["missing"]))
+        knots, missing = tuple(document["knots"]), bool(document["missing"])
+        return cls(variable_from_dict(document), values, edges, knots, missing, float(document.get("resolution", 0.0)))
 
 
 @dataclass(frozen=True)

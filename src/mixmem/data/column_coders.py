@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,10 +24,11 @@ from mixmem.data.column_refusals import (
 )
 from mixmem.data.integer_columns import row_blocks
 from mixmem.data.kinds import KINDS
+from mixmem.data.kinds.base import NumberKind
 from mixmem.data.level_text import canonical_text, is_float, is_integer, type_of_texts
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.table import Coded, Column, Locus, Table, usable
-from mixmem.data.value_grid import Measured, measure, rounded
+from mixmem.data.value_grid import Measured, Taken, measure, rounded
 from mixmem.errors import InputError
 
 LEAST_SIZE = 1e-60
@@ -98,8 +99,12 @@ class NumberColumn:
 
     @cached_property
     def measured(self) -> Measured:
-        """The numbers by their values."""
-        return measure(self.numbers, self.asked.weights, self.asked.most_values)
+        """The numbers by their values; atoms are those of the schema, if there is one."""
+        kind = cast(NumberKind, KINDS[self.kind])
+        atoms: tuple[float, ...] | None = None if kind.atoms else ()
+        if self.asked.schema is not None:
+            atoms = tuple(map(float, self.asked.schema.variables[self.position].levels))
+        return measure(self.numbers, self.asked.weights, Taken(self.asked.most_values, atoms, kind.fenced))
 
     def columns(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, ColumnCoding]]:
         name = table.names[self.position]
@@ -128,10 +133,12 @@ class NumberColumn:
                 raise constant_column(name, repr(found.values[0]))
             if self.whole and len(found.values) >= IDENTIFIER_ROWS and (np.diff(self.numbers) > 0.0).all():
                 raise identifier_column(name, table)
-            variable = Variable(name, value_type="int" if self.whole else "float", kind=self.kind)
+            value_type = "int" if self.whole else "float"
+            atoms = tuple(canonical_text(int(atom) if self.whole else atom, value_type) for atom in found.atoms)
+            variable = Variable(name, atoms, value_type, self.kind)
         else:
             variable = schema.variables[self.position]
-        yield self.position, ColumnCoding(variable, found.values, found.edges, found.knots, missing)
+        yield self.position, ColumnCoding(variable, found.values, found.edges, found.knots, missing, found.resolution)
 
     def _refuse_fractions(self, name: str, table: Table) -> None:
         good = np.isnan(self.numbers) | ((self.numbers >= 0.0) & (self.numbers == np.rint(self.numbers)))

@@ -33,7 +33,7 @@ class Variable:
     name : str
         Name of the column.
     levels : tuple of str
-        Categories, or alleles, of which a cell holds ``ploidy``; numbers have none.
+        Categories, or alleles, of which a cell holds ``ploidy``; of a number, values that are levels of their own.
     value_type : {"str", "int", "float", "bool"}
         What the levels' texts stand for.
     kind : str
@@ -78,7 +78,8 @@ class Variable:
     @property
     def n_rows(self) -> int:
         """Return how many rows this variable owns in theta."""
-        return len(self.levels) or len(KINDS[self.kind].labels(self))
+        kind = KINDS[self.kind]
+        return len(kind.labels(self)) if kind.number else len(self.levels)
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,11 @@ class Schema:
         """Return the rows of theta that variable j owns."""
         return slice(int(self.offsets[j]), int(self.offsets[j + 1]))
 
+    def statistics(self, j: int) -> slice:
+        """Return the rows of theta that hold the statistics of variable j, a number: the last ones it owns."""
+        end = int(self.offsets[j + 1])
+        return slice(end - len(self.variables[j].own_kind.statistics), end)
+
     def has(self, name: str) -> np.ndarray:
         """Return for each variable (p,) whether its kind has a property: "number", "contaminable", "plain"."""
         return np.array([getattr(variable.own_kind, name) for variable in self.variables], dtype=bool)
@@ -146,12 +152,8 @@ class Schema:
     @cached_property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """(rows, 1) each: the least and the largest value that every row of theta may have."""
-        both = [
-            (kind.bounds() * len(variable.levels)) if variable.levels else kind.bounds()
-            for variable in self.variables
-            for kind in (variable.own_kind,)
-        ]
-        low, high = np.array([pair for own in both for pair in own], dtype=float).reshape(-1, 2).T
+        both = [pair for variable in self.variables for pair in variable.own_kind.all_bounds(variable)]
+        low, high = np.array(both, dtype=float).reshape(-1, 2).T
         return low[:, None], high[:, None]
 
     def index(self, names: Iterable[str]) -> np.ndarray:

@@ -36,14 +36,15 @@ def starts_of(sizes: Positions) -> Positions:
     return np.asarray(np.cumsum(sizes) - sizes, dtype=np.int64)
 
 
-def rows_of(offsets: Positions, variables: Positions) -> Positions:
-    """Rows offsets[j] to offsets[j + 1] of the given variables, in their order.
+def rows_of(offsets: Positions, variables: Positions, sizes: Positions | None = None) -> Positions:
+    """Rows offsets[j] to offsets[j + 1] of the given variables, in their order, or the first ``sizes`` of them.
 
     >>> import numpy as np
     >>> rows_of(np.array([0, 2, 5, 6]), np.array([2, 0]))
     array([5, 0, 1])
     """
-    starts, sizes = offsets[variables], offsets[variables + 1] - offsets[variables]
+    starts = offsets[variables]
+    sizes = offsets[variables + 1] - starts if sizes is None else sizes
     within = np.arange(sizes.sum()) - np.repeat(starts_of(sizes), sizes)
     return np.asarray(np.repeat(starts, sizes) + within, dtype=np.int64)
 

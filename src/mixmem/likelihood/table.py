@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
 from mixmem.data.kinds import KINDS
-from mixmem.data.kinds.base import Draw, LevelKind, NumberKind, Sums
+from mixmem.data.kinds.base import Draw, LevelKind, NumberColumns, NumberKind, Sums
 from mixmem.data.soft_levels import rows_of, starts_of
 from mixmem.engine.rows import map_rows
 from mixmem.kernels.passes import add_features
@@ -31,7 +31,8 @@ make a level impossible, and one cell far out does not decide on a row alone."""
 @dataclass(frozen=True)
 class Numbers:
     """The variables of one kind of number: rows of theta (rows per variable, variables), the table's rows (cells,),
-    each cell's variable (cells,) and value (cells, 1)."""
+    each cell's variable (cells,) and value (cells, 1). Atoms are levels and have no cells here; ``other`` (variables,)
+    is the row of theta with the probability of any other number, -1 where there are no atoms."""
 
     kind: NumberKind
     variables: Positions
@@ -40,10 +41,15 @@ class Numbers:
     starts: Positions
     owner: Positions
     values: Array
+    other: Positions
 
     def log_density(self, theta: Array) -> Array:
         """(cells, k)."""
-        return self.kind.log_density(self.values, theta[self.theta_rows[:, self.owner]])
+        logs = self.kind.log_density(self.values, theta[self.theta_rows[:, self.owner]])
+        mixed = self.other[self.owner] >= 0
+        if mixed.any():
+            logs[mixed] += np.log(np.maximum(theta[self.other[self.owner[mixed]]], LEAST_PROBABILITY))
+        return logs
 
     def places(self, theta: Array) -> Array:
         """Where the cells' values lie among the components, in standard deviations (cells,)."""
@@ -51,20 +57,14 @@ class Numbers:
         mean, variance = (part.mean(axis=-1) for part in own)
         return np.asarray((self.values[:, 0] - mean[self.owner]) / np.sqrt(variance[self.owner]))
 
-    def sums(self, counts: Array, column: NumberColumns) -> Sums:
-        """Of cells held by components, counts (table's rows, k)."""
-        held, about = counts[self.rows], self.values - column.center[self.owner]
-        n, first, second = (np.add.reduceat(held * weight, self.starts, axis=0) for weight in (1.0, about, about**2))
-        return Sums(n, first, second, column.center, column.spread, column.kept)
-
-
-@dataclass(frozen=True)
-class NumberColumns:
-    """Of columns of numbers: mean and variance (variables, 1), and what their kind keeps beside."""
-
-    center: Array
-    spread: Array
-    kept: Array | None
+    def sums(self, counts: Array, theta: Array, columns: NumberColumns, rng: np.random.Generator | None = None) -> Sums:
+        """Of cells held by components, counts (table's rows, k); what they weigh goes by theta (theta rows, k), as
+        expected or, with ``rng``, drawn."""
+        held, about = counts[self.rows], self.values - columns.center[self.owner]
+        weighed = self.kind.masses(held, self.values, theta[self.theta_rows[:, self.owner]], rng)
+        each = (held, weighed, weighed * about, weighed * about**2)
+        n, mass, first, second = (np.add.reduceat(part, self.starts, axis=0) for part in each)
+        return Sums(n, mass, first, second, columns)
 
 
 class LikelihoodTable:
@@ -72,7 +72,7 @@ class LikelihoodTable:
     and the code that stands for a missing cell (``absent``, (q,); -1 where there is none)."""
 
     def __init__(self, table: Encoded):
-        self.coding, self.schema = table.coding, table.schema
+        self.coding, self.schema, self.weights = table.coding, table.schema, table.weights
         columns = table.coding.columns
         missing = table.coding.missing
         number = self.schema.has("number")
@@ -87,12 +87,17 @@ class LikelihoodTable:
         self.starts = self.offsets[self.variables]
         self.absent = np.where(missing, self.codes_of, -1)[self.variables]
         self.codes = table.codes if draws.max(initial=1) == 1 else _laid_out(table, draws)
-        levels = np.flatnonzero(~number)
-        self.level_sizes = self.schema.sizes[levels]
-        self.level_theta = rows_of(self.schema.offsets, levels)
-        """Rows of theta that are probabilities of levels, and the table's rows for them (``level_rows``)."""
-        within = np.arange(len(self.level_theta)) - np.repeat(starts_of(self.level_sizes), self.level_sizes)
-        self.level_rows = np.repeat(self.offsets[levels], self.level_sizes) + within
+        atoms = np.array([len(column.levels) for column in columns]) * number
+        sized = np.where(number, atoms + (atoms > 0), self.schema.sizes)
+        levels = np.flatnonzero(sized)
+        self.level_sizes = sized[levels]
+        self.level_theta = rows_of(self.schema.offsets, levels, self.level_sizes)
+        """Rows of theta that are probabilities of levels: of categories, of atoms and of any other number."""
+        mixed = np.flatnonzero(atoms).tolist()
+        self._atoms = {j: cast(NumberKind, columns[j].own_kind).atom_of(columns[j]) for j in mixed}
+        """Which atom each code stands for, of variables that have atoms (codes,)."""
+        self.level_rows = self._rows_of_levels(levels)
+        """The table's rows for them; -1 for any other number, and for an atom that this table's grid does not have."""
         by_kind: dict[int, list[int]] = {}
         for j in np.flatnonzero(number).tolist():
             by_kind.setdefault(id(columns[j].own_kind), []).append(j)
@@ -100,32 +105,45 @@ class LikelihoodTable:
         self.numbers = [self._numbers(by_kind[kind]) for kind in sorted(by_kind, key=order.__getitem__)]
         self.plain = not missing.any() and not self.numbers
 
+    def _rows_of_levels(self, levels: Positions) -> Positions:
+        within = np.arange(len(self.level_theta)) - np.repeat(starts_of(self.level_sizes), self.level_sizes)
+        rows = np.repeat(self.offsets[levels], self.level_sizes) + within
+        for place in np.flatnonzero(np.isin(levels, list(self._atoms))).tolist():
+            atom = self._atoms[int(levels[place])]
+            begin = int(starts_of(self.level_sizes)[place])
+            own = rows[begin : begin + self.level_sizes[place]]
+            own[:] = -1
+            own[atom[atom >= 0]] = self.offsets[levels[place]] + np.flatnonzero(atom >= 0)
+        return np.asarray(rows)
+
     def _numbers(self, members: list[int]) -> Numbers:
         variables = np.array(members, dtype=np.int64)
-        sizes = self.codes_of[variables]
         kind = cast(NumberKind, self.coding.columns[members[0]].own_kind)
-        own = np.arange(len(kind.statistics))[:, None] + self.schema.offsets[variables]
-        rows = np.repeat(self.offsets[variables] - starts_of(sizes), sizes) + np.arange(sizes.sum())
-        values = np.concatenate([self.coding.columns[j].values for j in members])[:, None]
+        own = np.arange(-len(kind.statistics), 0)[:, None] + self.schema.offsets[variables + 1]
+        codes = [
+            np.flatnonzero(self._atoms[j] < 0) if j in self._atoms else np.arange(self.codes_of[j]) for j in members
+        ]
+        sizes = np.array([len(each) for each in codes], dtype=np.int64)
+        rows = np.repeat(self.offsets[variables], sizes) + np.concatenate(codes)
+        values = np.concatenate([self.coding.columns[j].values[each] for j, each in zip(members, codes, strict=True)])
         owner = np.repeat(np.arange(len(variables)), sizes)
-        return Numbers(kind, variables, own, rows, starts_of(sizes), owner, values)
+        other = np.where([j in self._atoms for j in members], own[0] - 1, -1)
+        return Numbers(kind, variables, own, rows, starts_of(sizes), owner, values[:, None], other)
 
     @cached_property
     def columns(self) -> list[NumberColumns]:
         """What is known of the variables of :attr:`numbers` in this table, by group."""
         out = []
         for group in self.numbers:
-            counts = np.concatenate(
-                [
-                    np.bincount(self.codes[:, np.flatnonzero(self.variables == j)[0]], minlength=size + 1)[:size]
-                    for j, size in zip(group.variables, self.codes_of[group.variables], strict=True)
-                ]
-            )[:, None].astype(float)
-            n = np.maximum(np.add.reduceat(counts, group.starts, axis=0), 1.0)
-            mean = np.add.reduceat(counts * group.values, group.starts, axis=0) / n
-            about = (group.values - mean[group.owner]) ** 2
-            spread = np.maximum(np.add.reduceat(counts * about, group.starts, axis=0) / n, 1e-300)
-            out.append(NumberColumns(mean, spread, group.kind.kept(group.values, counts, group.starts)))
+            counts, facts = np.zeros((self.n_rows, 1)), np.empty((3, len(group.variables), 1))
+            for at, j in enumerate(group.variables.tolist()):
+                size, column = int(self.codes_of[j]), self.coding.columns[j]
+                held = self.codes[:, np.flatnonzero(self.variables == j)[0]]
+                own = np.bincount(held, self.weights, minlength=size + 1)[:size].astype(float)
+                counts[self.offsets[j] : self.offsets[j] + size, 0] = own
+                facts[:, at, 0] = *group.kind.center_and_spread(column, own), group.kind.least_variance(column)
+            kept = group.kind.kept(group.values, counts[group.rows], group.starts)
+            out.append(NumberColumns(facts[0], facts[1], facts[2], kept))
         return out
 
     @cached_property
@@ -144,6 +162,9 @@ class LikelihoodTable:
         for group in self.numbers:
             places = group.places(theta)
             out[group.rows] = np.rint(1e6 * np.clip(places, -1e9, 1e9)).astype(np.int64).view(np.uint64)
+        for j, atom in self._atoms.items():
+            own = np.flatnonzero(atom >= 0)
+            out[self.offsets[j] + own] = np.iinfo(np.uint64).max - 1 - atom[own].astype(np.uint64)
         gaps = self.absent >= 0
         out[self.starts[gaps] + self.absent[gaps]] = np.iinfo(np.uint64).max
         return out
@@ -156,7 +177,8 @@ class LikelihoodTable:
         if self.plain:
             return np.ascontiguousarray(np.maximum(theta, LEAST_PROBABILITY))
         out = np.ones((self.n_rows, theta.shape[1]))
-        out[self.level_rows] = np.maximum(theta[self.level_theta], LEAST_PROBABILITY)
+        known = self.level_rows >= 0
+        out[self.level_rows[known]] = np.maximum(theta[self.level_theta[known]], LEAST_PROBABILITY)
         for group in self.numbers:
             logs = group.log_density(theta)
             out[group.rows] = np.maximum(np.exp(logs - logs.max(axis=1, keepdims=True)), LEAST_PROBABILITY)
@@ -174,6 +196,19 @@ class LikelihoodTable:
             map_rows(lambda rows: add_features(codes[rows], self.starts, members, logs, total[rows]), len(codes))
         return total[:, 0]
 
+    def level_counts(self, counts: NDArray[Any]) -> NDArray[Any]:
+        """Counts (rows, k) by level (level rows, k): of any other number than atoms, all of them together."""
+        out = counts[self.level_rows]
+        if self._atoms:
+            out[self.level_rows < 0] = 0
+            place = np.full(self.schema.n_rows, -1)
+            place[self.level_theta] = np.arange(len(self.level_theta))
+            for group in self.numbers:
+                mixed = np.flatnonzero(group.other >= 0)
+                sums = np.add.reduceat(counts[group.rows], group.starts, axis=0)
+                out[place[group.other[mixed]]] = sums[mixed]
+        return out
+
     def level_sums(self, values: Array) -> Array:
         """Sums of values (level rows, k) over the levels of each variable, at every level."""
         sums = np.add.reduceat(values, starts_of(self.level_sizes), axis=0)
@@ -184,35 +219,38 @@ class LikelihoodTable:
         held = np.maximum(values, 1e-12)
         return held / self.level_sums(held) if len(held) else held
 
-    def fitted(self, counts: Array) -> Array:
-        """The most likely theta (theta rows, k) given the cells that components hold, counts (rows, k)."""
-        theta = np.empty((self.schema.n_rows, counts.shape[1]))
-        theta[self.level_theta] = self._shares(counts[self.level_rows])
-        for group, column in zip(self.numbers, self.columns, strict=True):
-            theta[group.theta_rows] = group.kind.fitted(group.sums(counts, column))
-        return theta
+    def fitted(self, counts: Array, theta: Array) -> Array:
+        """A theta (theta rows, k) more likely than the one given, of cells that components hold, counts (rows, k).
+
+        The likeliest, but for numbers of which cells far out weigh less: how much less goes by the theta given.
+        """
+        out = np.empty((self.schema.n_rows, counts.shape[1]))
+        out[self.level_theta] = self._shares(self.level_counts(counts))
+        for group, columns in zip(self.numbers, self.columns, strict=True):
+            out[group.theta_rows] = group.kind.fitted(group.sums(counts, theta, columns))
+        return out
 
     def inside(self, theta: Array) -> Array:
         """An allowed theta (theta rows, k) near one that need not be."""
         out = theta.copy()
         out[self.level_theta] = self._shares(theta[self.level_theta])
-        for group, column in zip(self.numbers, self.columns, strict=True):
-            out[group.theta_rows] = group.kind.inside(theta[group.theta_rows], column.center, column.spread)
+        for group, columns in zip(self.numbers, self.columns, strict=True):
+            out[group.theta_rows] = group.kind.inside(theta[group.theta_rows], columns)
         return out
 
     def draw_numbers(self, counts: Array, theta: Array, rng: np.random.Generator) -> list[tuple[Positions, Draw]]:
         """Rows of theta of each kind of number (rows a variable, variables), and a draw of them from where it is."""
         return [
-            (group.theta_rows, group.kind.draw(group.sums(counts, column), theta[group.theta_rows], rng))
-            for group, column in zip(self.numbers, self.columns, strict=True)
+            (group.theta_rows, group.kind.draw(group.sums(counts, theta, columns, rng), theta[group.theta_rows], rng))
+            for group, columns in zip(self.numbers, self.columns, strict=True)
         ]
 
     @cached_property
     def units(self) -> Array:
         """Typical size of every row of theta (theta rows, 1): one for probabilities, from the column's spread else."""
         out = np.ones((self.schema.n_rows, 1))
-        for group, column in zip(self.numbers, self.columns, strict=True):
-            out[group.theta_rows] = group.kind.units(column.spread[:, 0])[:, :, None]
+        for group, columns in zip(self.numbers, self.columns, strict=True):
+            out[group.theta_rows] = group.kind.units(columns.spread[:, 0])[:, :, None]
         return out
 
 

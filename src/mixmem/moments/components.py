@@ -184,8 +184,9 @@ def _units(schema: Schema, theta: Array) -> Array:
     out = np.ones((schema.n_rows, 1))
     for j in np.flatnonzero(schema.has("number")).tolist():
         kind = schema.variables[j].own_kind
-        variance = max(float(kind.moments(theta[schema.rows(j)])[1].mean()), 1e-300)  # type: ignore[attr-defined]
-        out[schema.rows(j), 0] = kind.units(np.array([variance]))[:, 0]
+        own = schema.statistics(j)
+        variance = max(float(kind.moments(theta[own])[1].mean()), 1e-300)  # type: ignore[attr-defined]
+        out[own, 0] = kind.units(np.array([variance]))[:, 0]
     return out
 
 

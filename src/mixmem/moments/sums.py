@@ -109,12 +109,10 @@ class FirstMoments:
         last = soft.cell_offsets[1:] - 1
         return np.where(soft.absent >= 0, self.counts[last], 0.0)
 
-    def column_moments(self, j: int) -> tuple[float, float]:
-        """Return mean and variance of a column of numbers."""
-        values, counts = self.coding.columns[j].values, self.of(j)
-        total = max(float(counts.sum()), 1e-300)
-        mean = float(counts @ values) / total
-        return mean, float(counts @ (values - mean) ** 2) / total
+    def mean(self, j: int) -> float:
+        """Return the mean of a column of numbers."""
+        counts = self.of(j)
+        return float(counts @ self.coding.columns[j].values) / max(float(counts.sum()), 1e-300)
 
     def spread(self, part: Part, theta: Array) -> Array:
         """Return what the part's cells say of the components (its cells, k); theta holds its soft levels only."""

@@ -60,9 +60,8 @@ def theta_of(soft: Array, first: FirstMoments) -> Array:
         return soft
     theta, offsets = np.empty((coding.schema.n_rows, soft.shape[1])), coding.soft.offsets
     for j, column in enumerate(coding.columns):
-        spread = first.column_moments(j)[1] if column.is_number else 0.0
         own = soft[offsets[j] : offsets[j + 1]]
-        theta[coding.schema.rows(j)] = column.own_kind.parameters(column, own, spread)
+        theta[coding.schema.rows(j)] = column.own_kind.parameters(column, own, first.of(j))
     return theta
 
 

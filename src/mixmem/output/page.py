@@ -20,6 +20,8 @@ from mixmem.words import measured, plain_number, short
 SHOWN_VARIABLES, SHOWN_LEVELS, SHOWN_COMPONENTS, SHOWN_ROWS = 12, 10, 24, 200
 TYPICAL = 3
 """Levels named as typical of a component."""
+ATOM_LIFT = 0.1
+"""Of a number with atoms one is named as typical of a component that has it so much more often than all rows."""
 CLEAR = 0.8
 """A row whose largest membership exceeds this belongs clearly to one component."""
 BINS = 20
@@ -105,12 +107,18 @@ def _components(
     for h in range(len(alpha)):
         typical = []
         for j in np.argsort(-best[:, h], kind="stable")[:TYPICAL]:
-            row = offsets[j]
-            if contents.number[j]:
+            row, atoms = offsets[j], int(contents.atoms[j])
+            if atoms and lift[row : row + atoms - 1, h].max() > ATOM_LIFT:
+                row += int(lift[row : row + atoms - 1, h].argmax())
+                level, note = short(contents.labels[row][1]), f"{100 * theta[row, h]:.0f}%"
+            elif contents.number[j]:
                 own = contents.moments(theta, int(j))
                 _, scale = _centre(own, shares / shares.sum())
-                whole = means.get(contents.names[j], own[0] @ (shares / shares.sum()))
-                level, note = f"mean {measured(own[0, h], scale)}", f"all rows {measured(whole, scale)}"
+                # of atoms a table's mean says nothing to compare the others' with
+                whole = own[0] @ (shares / shares.sum())
+                whole = whole if atoms else means.get(contents.names[j], whole)
+                level = f"{'others ' if atoms else ''}mean {measured(own[0, h], scale)}"
+                note = f"all rows {measured(whole, scale)}"
             else:
                 row += int(lift[row : offsets[j + 1], h].argmax())
                 level, note = short(contents.labels[row][1]), f"{100 * theta[row, h]:.0f}%"
@@ -146,15 +154,14 @@ def _variables(
         own = theta[rows][:, columns]
         size = len(rows)
         if contents.number[j]:
-            levels = _number_lines(contents.moments(theta, int(j)), weights, columns)
+            atoms = int(contents.atoms[j])
+            levels = _level_lines(contents, rows[:atoms], own[:atoms])
+            levels += _number_lines(contents.moments(theta, int(j)), weights, columns, "others' " if atoms else "")
         else:
             if size > SHOWN_LEVELS:  # those that differ most, in the order of the levels
                 kept = np.sort(np.argsort(-np.ptp(theta[rows], axis=1), kind="stable")[:SHOWN_LEVELS])
                 rows, own = rows[kept], own[kept]
-            levels = [
-                {"name": short(contents.labels[row][1]), "cells": [(f"{100 * p:.0f}%", float(p)) for p in cells]}
-                for row, cells in zip(rows, own, strict=True)
-            ]
+            levels = _level_lines(contents, rows, own)
         found.append(
             {
                 "name": short(contents.names[j]),
@@ -167,15 +174,23 @@ def _variables(
     return found
 
 
-def _number_lines(own: np.ndarray, weights: np.ndarray, columns: list[int]) -> list[dict[str, Any]]:
-    """Means, with a shade for where they stand among all rows, and standard deviations."""
+def _level_lines(contents: Contents, rows: np.ndarray, own: np.ndarray) -> list[dict[str, Any]]:
+    """Probabilities of levels: these rows of theta, own (rows, components)."""
+    return [
+        {"name": short(contents.labels[row][1]), "cells": [(f"{100 * p:.0f}%", float(p)) for p in cells]}
+        for row, cells in zip(rows, own, strict=True)
+    ]
+
+
+def _number_lines(own: np.ndarray, weights: np.ndarray, columns: list[int], whose: str) -> list[dict[str, Any]]:
+    """Means, with a shade for where they stand among all rows, and standard deviations; ``whose`` stands before."""
     middle, scale = _centre(own, weights)
     means: list[tuple[str, float | None]] = []
     for h in columns:
         shade = 0.5 * (1.0 + math.erf((own[0, h] - middle) / scale / math.sqrt(2.0)))
         means.append((measured(own[0, h], scale), shade))
     deviations = [(measured(math.sqrt(own[1, h]), scale), None) for h in columns]
-    return [{"name": "mean", "cells": means}, {"name": "standard deviation", "cells": deviations}]
+    return [{"name": f"{whose}mean", "cells": means}, {"name": f"{whose}standard deviation", "cells": deviations}]
 
 
 def _centre(own: np.ndarray, weights: np.ndarray) -> tuple[float, float]:

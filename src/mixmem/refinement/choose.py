@@ -22,7 +22,7 @@ from mixmem.progress import Progress
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.refinement.ascent import Maximum
 from mixmem.refinement.gibbs import BATCH, LEAST_BATCHES, WARM_BATCHES, Posterior, Unknowns, sample_posterior
-from mixmem.refinement.maximum_likelihood import dirichlet_of, most_likely
+from mixmem.refinement.maximum_likelihood import dirichlet_of, most_likely, numbers_refitted
 from mixmem.typing import Array
 
 LONG_ROW = 200
@@ -124,6 +124,7 @@ def refine(
     schema, theta, alpha = table.schema, start.theta, start.alpha
     delta = 0.0 if isinstance(contamination, str) else float(contamination)
     if method is None:
+        theta = numbers_refitted(table, theta, alpha, progress=progress)
         return Refined(None, reason, clean_theta(theta, delta, schema), alpha, delta)
     if start.memberships is not None:
         likeliest = most_likely(table, theta, start.memberships, progress=progress)

@@ -197,7 +197,7 @@ class Chain:
         )  # fmt: skip
         self.n_done += 1
         mean, variance = np.empty_like(self.theta), np.empty_like(self.theta)
-        if len(cells.level_rows):
+        if len(cells.level_theta):
             shapes = self._draw_levels()
             if self.unknowns.contamination:
                 self._slide()
@@ -220,7 +220,7 @@ class Chain:
         """Draw the noise cells, theta's levels and delta given the counts; returns the shapes of the levels' Dirichlet
         (level rows, k)."""
         rows = self.cells.level_theta
-        counts = self.counts[self.cells.level_rows]
+        counts = self.cells.level_counts(self.counts)
         kept = counts
         if self.delta > 0.0:
             noise = self.rng.binomial(counts, self.delta * self.noise.level[rows] / self.noisy[rows])

@@ -20,31 +20,34 @@ VARIABLES_AT_ONCE = 500
 
 @dataclass(frozen=True)
 class Contents:
-    """Whose the rows of theta are: variable j has rows offsets[j] to offsets[j + 1], and is a number or not."""
+    """Whose the rows of theta are: variable j has rows offsets[j] to offsets[j + 1], and is a number or not; the first
+    ``atoms[j]`` rows of a number are probabilities of atoms and, last, of any other number."""
 
     labels: Sequence[Label]
     names: list[str]
     offsets: np.ndarray
     number: np.ndarray
+    atoms: np.ndarray
 
     @classmethod
     def of(cls, labels: Sequence[Label]) -> Contents:
         """Return the contents that go with the label of every row."""
-        names, sizes, number = [], [], []
+        names, sizes, number, atoms = [], [], [], []
         for name, rows in groupby(labels, key=lambda label: label[0]):
             own = list(rows)
             names.append(name)
             sizes.append(len(own))
-            number.append(own[0][2] != "probability")
+            number.append(own[-1][2] != "probability")
+            atoms.append(sum(statistic == "probability" for _, _, statistic in own) if number[-1] else 0)
         offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        return cls(labels, names, offsets, np.array(number, dtype=bool))
+        return cls(labels, names, offsets, np.array(number, dtype=bool), np.array(atoms, dtype=np.int64))
 
     def moments(self, theta: Array, j: int) -> Array:
-        """Return mean and variance of a number in every component (2, k).
+        """Return mean and variance of a number in every component (2, k), of those that are no atoms.
 
         A kind without a row called "mean" is seen by its first row, one without "variance" by how its means differ.
         """
-        rows = range(int(self.offsets[j]), int(self.offsets[j + 1]))
+        rows = range(int(self.offsets[j] + self.atoms[j]), int(self.offsets[j + 1]))
         at = {self.labels[row][2]: row for row in rows}
         mean = theta[at.get("mean", rows[0])]
         spread = max(float(mean.var()), 1e-12 * max(float((mean**2).mean()), 1e-300))
@@ -68,7 +71,12 @@ def distances(theta: Array, contents: Contents, weights: Array) -> Array:
     for start in range(0, len(members), VARIABLES_AT_ONCE):
         some = members[start : start + VARIABLES_AT_ONCE]
         slices = _slices(np.stack([contents.moments(theta, j) for j in some.tolist()], axis=1))
+        for at in np.flatnonzero(contents.atoms[some]).tolist():
+            slices[at] *= theta[contents.offsets[some[at]] + contents.atoms[some[at]] - 1]
         out[some] = 0.5 * np.abs(slices - (slices @ weights)[..., None]).sum(axis=1)
+        for j in some[contents.atoms[some] > 0].tolist():
+            atoms = theta[contents.offsets[j] : contents.offsets[j] + contents.atoms[j] - 1]
+            out[j] += 0.5 * np.abs(atoms - (atoms @ weights)[:, None]).sum(axis=0)
     return out
 
 

@@ -24,8 +24,8 @@ def fillings(table: Encoded, theta: Array, memberships: Array) -> Iterator[tuple
     for j, column in enumerate(table.coding.columns):
         gaps = np.flatnonzero(table.codes[:, j] == table.coding.soft.absent[j])
         if len(gaps):
-            own = memberships[gaps] @ theta[table.schema.rows(j)].T
-            yield j, gaps, column.own_kind.most_likely(column, own)
+            own = theta[table.schema.rows(j)]
+            yield j, gaps, column.own_kind.most_likely(column, own, memberships[gaps])
 
 
 def filled_frame(frame: pd.DataFrame, table: Encoded, theta: Array, memberships: Array) -> pd.DataFrame:

@@ -25,6 +25,7 @@ from mixmem.moments.sweep import FullTensor, sweep
 from mixmem.moments.theta_from_factors import concentration, theta_of
 from mixmem.progress import Progress
 from mixmem.refinement.gibbs import Posterior
+from mixmem.refinement.maximum_likelihood import numbers_refitted
 from mixmem.typing import Array
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def jackknife(
                 tensor = FullTensor(part, first, start, alpha0)
                 swept = sweep(tensor, n_sweeps=MOST_SWEEPS, tol=tol, rng=order, progress=Progress())
                 soft, alphas[group] = swept.theta, concentration(swept.weights, alpha0).alpha
-            thetas[group] = theta_of(soft, first)
+            thetas[group] = numbers_refitted(part, theta_of(soft, first), alphas[group], progress=Progress())
             step(1)
     scale = np.sqrt(groups - 1)
     levels = probabilities(schema)

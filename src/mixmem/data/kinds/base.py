@@ -16,6 +16,10 @@ is one level; a genotype is half of one allele and half of another; a number lie
 B-splines. A variable's soft levels then obey the moment identities of categories, whatever its kind, and one kernel
 serves all. B-splines of degree two hold y and y^2 exactly, so that a component's mean and variance follow from its
 shares of the soft levels, and they move with the units of a column: multiplied by a thousand it has the same shares.
+
+A number may have *atoms*: values that a large share of the cells hold, such as 40 of weekly hours. They are the levels
+of the variable, levels of their own in every stage; its statistics are those of the other numbers. Its rows of theta
+are the probability of every atom, that of any other number, and the statistics.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -37,6 +42,8 @@ LEAST_VARIANCE = 0.02
 """Share of a column's variance below which no component's variance falls: differences of moments may go below zero."""
 LEAST_MEAN = 1e-6
 """Share of a column's mean below which no rate falls."""
+OTHER = "other"
+"""What theta calls the numbers that are no atoms."""
 
 Label = tuple[str, str]
 """Level and statistic of a row of theta; numbers have no level."""
@@ -64,23 +71,35 @@ class Column(Described, Protocol):
     def values(self) -> Array: ...
     @property
     def missing(self) -> bool: ...
+    @property
+    def resolution(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class NumberColumns:
+    """Columns of numbers of one kind: mean ``center`` and variance ``spread`` of their numbers, atoms left out, and the
+    ``least`` variance that their resolution allows, (variables, 1) each; ``kept`` is what the kind keeps of them beside
+    (see :meth:`NumberKind.kept`)."""
+
+    center: Array
+    spread: Array
+    least: Array
+    kept: Array | None = None
 
 
 @dataclass(frozen=True)
 class Sums:
     """Sums over the cells that components hold, for several variables of one kind at once.
 
-    Their number ``n``, sum ``first`` and sum of squares ``second`` about ``center``, (variables, k) each; ``center``
-    and ``spread`` (variables, 1) are the columns' mean and variance, ``kept`` what a kind keeps of the columns beside
-    (see :meth:`NumberKind.kept`).
+    Their number ``n``, what they weigh (``mass``, see :meth:`NumberKind.masses`), and, so weighed, sum ``first`` and
+    sum of squares ``second`` about the columns' center: (variables, k) each.
     """
 
     n: Array
+    mass: Array
     first: Array
     second: Array
-    center: Array
-    spread: Array
-    kept: Array | None = None
+    columns: NumberColumns
 
 
 @dataclass(frozen=True)
@@ -147,8 +166,8 @@ class Kind(ABC):
         """Return the soft levels of every code and their shares: (codes, m) each; shares sum to one."""
 
     @abstractmethod
-    def parameters(self, column: Column, soft: Array, spread: float) -> Array:
-        """Return theta (rows, k) from components' shares of soft levels (levels, k) and the column's variance."""
+    def parameters(self, column: Column, soft: Array, counts: Array) -> Array:
+        """Return theta (rows, k) from components' shares of soft levels (levels, k); counts (codes,) of the column."""
 
     @abstractmethod
     def soft_theta(self, column: Column, theta: Array, likely: Array, counts: Array, alpha: Array) -> Array:
@@ -162,13 +181,18 @@ class Kind(ABC):
     def bounds(self) -> list[tuple[float, float]]:
         """Return the least and the largest value that each statistic may have."""
 
+    def all_bounds(self, column: Described) -> list[tuple[float, float]]:
+        """Return the same of every row that the variable owns in theta; the other rows are probabilities."""
+        own = dict(zip(self.statistics, self.bounds(), strict=True))
+        return [own.get(statistic, (0.0, 1.0)) for _, statistic in self.labels(column)]
+
     @abstractmethod
     def units(self, spread: Array) -> Array:
         """Return the typical size of each statistic (statistics, variables); spread (variables,) are variances."""
 
     @abstractmethod
-    def most_likely(self, column: Column, expected: Array) -> list[Any]:
-        """Return values for cells whose theta, mixed by their rows' memberships, is ``expected`` (cells, rows)."""
+    def most_likely(self, column: Column, theta: Array, memberships: Array) -> list[Any]:
+        """Return values for cells of rows with these memberships (cells, k); theta (rows, k)."""
 
     @abstractmethod
     def sample(self, column: Column, theta: Array, memberships: Array, rng: np.random.Generator) -> Array | Positions:
@@ -219,7 +243,7 @@ class LevelKind(Kind):
     def n_soft(self, column: Column) -> int:
         return len(column.levels)
 
-    def parameters(self, column: Column, soft: Array, spread: float) -> Array:
+    def parameters(self, column: Column, soft: Array, counts: Array) -> Array:
         return soft
 
     def soft_theta(self, column: Column, theta: Array, likely: Array, counts: Array, alpha: Array) -> Array:
@@ -238,11 +262,16 @@ class LevelKind(Kind):
 class NumberKind(Kind):
     """A cell is a number with a distribution in every component; quadratic B-splines between knots are its soft levels.
 
-    Its values lie on a grid (:mod:`mixmem.data.value_grid`), of which codes are the positions.
+    Its values lie on a grid (:mod:`mixmem.data.value_grid`), of which codes are the positions. Atoms are handled here:
+    what a kind has to say is of the other numbers alone.
     """
 
     number = True
     cells = "numbers"
+    atoms: ClassVar[bool] = False
+    """Whether values that a large share of the cells hold are looked for, to be levels of their own."""
+    fenced: ClassVar[bool] = False
+    """Whether a few cells far out are left beyond the outer knots: of kinds that :meth:`masses` keeps from them."""
 
     # --- What a kind of number has to say
 
@@ -255,11 +284,8 @@ class NumberKind(Kind):
         """Return the most likely theta (rows per variable, variables, k)."""
 
     @abstractmethod
-    def inside(self, theta: Array, center: Array, spread: Array) -> Array:
-        """Return an allowed theta (rows per variable, variables, k) near one that need not be.
-
-        ``center`` and ``spread`` (variables, 1) are the columns' mean and variance.
-        """
+    def inside(self, theta: Array, columns: NumberColumns) -> Array:
+        """Return an allowed theta (rows per variable, variables, k) near one that need not be."""
 
     @abstractmethod
     def draw(self, sums: Sums, theta: Array, rng: np.random.Generator) -> Draw:
@@ -288,14 +314,64 @@ class NumberKind(Kind):
         """
         return None
 
+    def masses(self, held: Array, values: Array, theta: Array, rng: np.random.Generator | None = None) -> Array:
+        """Return what the cells weigh that components hold (c, k): their numbers ``held``, less for cells far out.
+
+        Values (c, 1) and theta (rows per variable, c, k). With ``rng`` it is a draw given theta, else what is expected.
+        """
+        return held
+
     # --- What all kinds of numbers share
 
     def check(self, column: Described) -> None:
-        if column.levels:
+        if column.levels and not self.atoms:
             raise InputError(f"variable {column.name!r} is a number and has no levels; got {len(column.levels)}")
+        try:
+            values = [float(level) for level in column.levels]
+        except ValueError:
+            values = [math.nan]
+        rising = all(low < high for low, high in pairwise(values))
+        if not rising or not all(map(math.isfinite, values)):
+            raise InputError(
+                f"variable {column.name!r} is a number with the levels {', '.join(column.levels)}; expected rising "
+                "numbers"
+            )
 
     def labels(self, column: Described) -> list[Label]:
-        return [("", statistic) for statistic in self.statistics]
+        if not column.levels:
+            return [("", statistic) for statistic in self.statistics]
+        levels = [(level, "probability") for level in (*column.levels, OTHER)]
+        return levels + [(OTHER, statistic) for statistic in self.statistics]
+
+    def atom_of(self, column: Column) -> Positions:
+        """Return which atom each code stands for, -1 for any other number: (codes,)."""
+        atoms = np.array([float(level) for level in column.levels])
+        if not len(atoms):
+            return np.full(len(column.values), -1)
+        near = np.minimum(np.searchsorted(atoms, column.values), len(atoms) - 1)
+        return np.where(atoms[near] == column.values, near, -1)
+
+    def center_and_spread(self, column: Column, counts: Array) -> tuple[float, float]:
+        """Return mean and variance of the numbers that are no atoms, as the moments see them; counts (codes,)."""
+        values = self.seen(column)
+        own = np.where(self.atom_of(column) < 0, counts, 0.0)
+        total = max(float(own.sum()), 1e-300)
+        mean = float(own @ values) / total
+        return mean, max(float(own @ (values - mean) ** 2) / total, 1e-300)
+
+    @staticmethod
+    def seen(column: Column) -> Array:
+        """Return the values as the moments see them (codes,): those beyond the outer knots, far out, at inner ones."""
+        if not column.knots:
+            return column.values
+        inner = column.knots[1:-1] or column.knots
+        high = np.where(column.values > column.knots[-1], inner[-1], column.values)
+        return np.where(high < column.knots[0], inner[0], high)
+
+    @staticmethod
+    def least_variance(column: Column) -> float:
+        """Return the variance of what the resolution hides: of numbers anywhere within a step."""
+        return column.resolution**2 / 12.0
 
     def n_codes(self, column: Column) -> int:
         return len(column.values)
@@ -307,18 +383,21 @@ class NumberKind(Kind):
         return values
 
     def n_soft(self, column: Column) -> int:
-        return len(column.knots) + 1
+        return len(column.levels) + len(column.knots) + 1
 
     def soften(self, column: Column) -> tuple[Positions, Array]:
         from scipy.interpolate import BSpline
 
         low, high = column.knots[0], column.knots[-1]
         padded = np.array([low, low, *column.knots, high, high])
-        design = BSpline.design_matrix(np.clip(column.values, low, high), padded, 2)
-        return design.indices.reshape(-1, 3).astype(np.int64), design.data.reshape(-1, 3)
+        design = BSpline.design_matrix(self.seen(column), padded, 2)
+        where, shares = design.indices.reshape(-1, 3).astype(np.int64), design.data.reshape(-1, 3)
+        atom = self.atom_of(column)[:, None]
+        where = np.where(atom < 0, len(column.levels) + where, np.maximum(atom, 0))
+        return where, np.where(atom < 0, shares, [1.0, 0.0, 0.0])
 
     def raw_moments(self, column: Column, soft: Array) -> tuple[Array, Array]:
-        """Return mean (k,) and variance (k,) of components with these shares of the soft levels (levels, k).
+        """Return mean (k,) and variance (k,) of components with these shares of the splines (splines, k).
 
         By Marsden's identity y and y^2 are the splines weighted by the mean and the product of their inner knots.
         """
@@ -328,8 +407,15 @@ class NumberKind(Kind):
         mean = 0.5 * (padded[:-1] + padded[1:]) @ soft
         return middle + mean, (padded[:-1] * padded[1:]) @ soft - mean**2
 
-    def parameters(self, column: Column, soft: Array, spread: float) -> Array:
-        return self.from_moments(column, *self.raw_moments(column, soft), spread)
+    def parameters(self, column: Column, soft: Array, counts: Array) -> Array:
+        spread, at = self.center_and_spread(column, counts)[1], len(column.levels)
+        if not at:
+            return self.from_moments(column, *self.raw_moments(column, soft), spread)
+        rest = soft[at:].sum(axis=0)
+        # a component that is all atoms has the others' mean over all components
+        others = soft[at:] + 1e-6 * soft[at:].sum(axis=1, keepdims=True) / max(float(rest.sum()), 1e-300)
+        numbers = self.from_moments(column, *self.raw_moments(column, others / others.sum(axis=0)), spread)
+        return np.concatenate([soft[:at], rest[None], numbers])
 
     def soft_theta(self, column: Column, theta: Array, likely: Array, counts: Array, alpha: Array) -> Array:
         weight = counts[:, None] * likely / (likely @ (alpha / alpha.sum()))[:, None]
@@ -345,27 +431,50 @@ class NumberKind(Kind):
     def units(self, spread: Array) -> Array:
         return np.stack([np.sqrt(spread) if statistic == "mean" else spread for statistic in self.statistics])
 
-    def most_likely(self, column: Column, expected: Array) -> list[Any]:
-        mean = self.moments(expected.T)[0]
-        return list(np.rint(mean) if column.value_type == "int" else mean)
+    def most_likely(self, column: Column, theta: Array, memberships: Array) -> list[Any]:
+        """Return the likeliest atom where all other numbers together are less likely, else the mean of the others."""
+        at = len(column.levels)
+        shares = memberships * theta[at] if at else memberships
+        shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+        mean = self.moments(theta[-len(self.statistics) :] @ shares.T)[0]
+        values = np.rint(mean) if column.value_type == "int" else mean
+        if at:
+            chances = memberships @ theta[: at + 1].T
+            atoms = np.array([float(level) for level in column.levels])
+            best = chances.argmax(axis=1)
+            values = np.where(best < at, atoms[np.minimum(best, at - 1)], values)
+        return list(values)
 
     def sample(self, column: Column, theta: Array, memberships: Array, rng: np.random.Generator) -> Array | Positions:
         component = np.sum(rng.random((len(memberships), 1)) > np.cumsum(memberships, axis=1)[:, :-1], axis=1)
-        drawn = self.numbers(theta[:, component], rng)
+        drawn = self.numbers(theta[-len(self.statistics) :, component], rng)
+        if at := len(column.levels):
+            chances = np.cumsum(theta[:at, component], axis=0)
+            which = np.sum(rng.random(len(component)) > chances, axis=0)
+            drawn = np.where(which < at, np.array([*map(float, column.levels), 0.0])[which], drawn)
         return drawn.astype(np.int64) if self.whole else drawn
 
     def as_categories(self, column: Column, theta: Array, counts: Array) -> AsCategories:
-        """Return the quarters of the column, and their probabilities in every component."""
-        values = column.values
-        reached = np.cumsum(counts)
-        at = np.unique(np.searchsorted(reached, np.array([0.25, 0.5, 0.75]) * counts.sum()))
+        """Return the quarters of the column, and their probabilities in every component; atoms stand by themselves."""
+        values, atom, n_atoms = column.values, self.atom_of(column), len(column.levels)
+        reached = np.cumsum(np.where(atom < 0, counts, 0.0))
+        at = np.unique(np.searchsorted(reached, np.array([0.25, 0.5, 0.75]) * reached.max(initial=0.0)))
         edges = values[at[at < len(values) - 1]]
-        tails = np.concatenate([np.ones((1, theta.shape[1])), self.upper_tail(edges[:, None], theta[:, None, :])])
+        own = theta[-len(self.statistics) :, None, :]
+        tails = np.concatenate([np.ones((1, theta.shape[1])), self.upper_tail(edges[:, None], own)])
         names = (*(f"to {edge:g}" for edge in edges), f"above {edges[-1]:g}" if len(edges) else "any")
-        quarters = np.searchsorted(edges, values, side="left")[:, None]
-        return AsCategories(quarters, names, tails - np.concatenate([tails[1:], np.zeros((1, theta.shape[1]))]))
+        quarters = np.searchsorted(edges, values, side="left")
+        shares = tails - np.concatenate([tails[1:], np.zeros((1, theta.shape[1]))])
+        if n_atoms:
+            shares = np.concatenate([theta[:n_atoms], theta[n_atoms] * shares])
+        of_code = np.where(atom < 0, n_atoms + quarters, atom)[:, None]
+        return AsCategories(of_code, (*column.levels, *names), shares)
 
     def describe(self, column: Column, counts: Array) -> str:
-        mean = float(counts @ column.values / max(counts.sum(), 1.0))
+        total, atom = max(float(counts.sum()), 1.0), self.atom_of(column)
+        mean = float(counts @ column.values / total)
         ends = (plain_number(float(column.values[at])) for at in (0, -1))
-        return f"{' to '.join(ends)}, mean {plain_number(mean)}"
+        held = "".join(
+            f", {level} in {float(counts[atom == at].sum()) / total:.0%}" for at, level in enumerate(column.levels)
+        )
+        return f"{' to '.join(ends)}, mean {plain_number(mean)}{held}"

@@ -40,8 +40,8 @@ class Categorical(LevelKind):
     def soften(self, column: Column) -> tuple[Positions, Array]:
         return self.draws(column), np.ones((len(column.levels), 1))
 
-    def most_likely(self, column: Column, expected: Array) -> list[Any]:
-        return list(np.array(self.held(column), dtype=object)[expected.argmax(axis=1)])
+    def most_likely(self, column: Column, theta: Array, memberships: Array) -> list[Any]:
+        return list(np.array(self.held(column), dtype=object)[(memberships @ theta.T).argmax(axis=1)])
 
     def sample(self, column: Column, theta: Array, memberships: Array, rng: np.random.Generator) -> Array | Positions:
         return drawn_levels(theta, memberships, rng)

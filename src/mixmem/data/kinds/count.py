@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixmem.data.kinds.base import LEAST_MEAN, Column, Draw, NumberKind, Sums
+from mixmem.data.kinds.base import LEAST_MEAN, Column, Draw, NumberColumns, NumberKind, Sums
 from mixmem.kernels.special import log_gamma
 from mixmem.typing import Array, Positions
 
@@ -39,21 +39,22 @@ class Count(NumberKind):
         return np.asarray(grown + size * np.log(size / (size + mean)) + values * np.log(mean / (size + mean)))
 
     def fitted(self, sums: Sums) -> Array:
-        n = np.maximum(sums.n, 1e-300)
+        n, center = np.maximum(sums.n, 1e-300), sums.columns.center
         about = sums.first / n
-        mean = np.maximum(about + sums.center, LEAST_MEAN * np.maximum(sums.center, LEAST_MEAN))
+        mean = np.maximum(about + center, LEAST_MEAN * np.maximum(center, LEAST_MEAN))
         return self._with_size(mean, _size(sums.n, mean, sums.second / n - about**2))
 
-    def inside(self, theta: Array, center: Array, spread: Array) -> Array:
-        mean = np.maximum(theta[0], LEAST_MEAN * np.maximum(center, LEAST_MEAN))
+    def inside(self, theta: Array, columns: NumberColumns) -> Array:
+        mean = np.maximum(theta[0], LEAST_MEAN * np.maximum(columns.center, LEAST_MEAN))
         return self._with_size(mean, _size(np.ones_like(mean), mean, theta[1]))
 
     def draw(self, sums: Sums, theta: Array, rng: np.random.Generator) -> Draw:
-        total = np.maximum(sums.first + sums.n * sums.center, 0.0)
+        center = sums.columns.center
+        total = np.maximum(sums.first + sums.n * center, 0.0)
         size = self._draw_size(sums, total, theta[0], rng)
         # a draw of the mean is proposed from what it would be were its weight known, and kept by the exact density
         weight = 1.0 / (1.0 + total / np.maximum(sums.n, 1.0) / size)
-        rate = 0.5 / np.maximum(sums.center, 1e-12)
+        rate = 0.5 / np.maximum(center, 1e-12)
         shape, slope = 0.5 + total * weight, rate + sums.n * weight
 
         def excess(mean: Array) -> Array:
@@ -68,9 +69,9 @@ class Count(NumberKind):
 
     def _draw_size(self, sums: Sums, total: Array, mean: Array, rng: np.random.Generator) -> Array:
         """Draw the size r of every variable (variables, 1), given the means: one of :data:`SIZES`."""
-        assert sums.kept is not None
+        assert sums.columns.kept is not None
         n, mass, mu = sums.n[:, :, None], total[:, :, None], mean[:, :, None]
-        logs = sums.kept + (n * SIZES * np.log(SIZES) - (mass + n * SIZES) * np.log(mu + SIZES)).sum(axis=1)
+        logs = sums.columns.kept + (n * SIZES * np.log(SIZES) - (mass + n * SIZES) * np.log(mu + SIZES)).sum(axis=1)
         reached = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
         place = (reached < rng.random((len(reached), 1)) * reached[:, -1:]).sum(axis=1)
         return SIZES[place][:, None]

@@ -70,9 +70,9 @@ class Dosage(LevelKind):
     def diploid_locus(self, column: Described) -> bool:
         return len(column.levels) == 2 and column.ploidy == 2
 
-    def most_likely(self, column: Column, expected: Array) -> list[Any]:
+    def most_likely(self, column: Column, theta: Array, memberships: Array) -> list[Any]:
         copies = self.draws(column)
-        chances = np.prod(expected[:, copies], axis=2) * [_orders(alleles) for alleles in copies]
+        chances = np.prod((memberships @ theta.T)[:, copies], axis=2) * [_orders(alleles) for alleles in copies]
         return list(np.array(self.held(column), dtype=object)[chances.argmax(axis=1)])
 
     def sample(self, column: Column, theta: Array, memberships: Array, rng: np.random.Generator) -> Array | Positions:

@@ -124,8 +124,8 @@ def test_a_missing_cell_is_a_column_that_is_not_there(j):
     assert np.allclose(one.marginal, other.marginal, rtol=1e-13)
     assert (one.marginal > fit_rows(MIXED.encoded, MIXED.theta, MIXED.alpha).marginal).mean() > 0.5
     particles = [
-        row_likelihood(gone.take(np.arange(100)), MIXED.theta, MIXED.alpha, 1000),
-        row_likelihood(rest.take(np.arange(100)), theta, MIXED.alpha, 1000),
+        row_likelihood(gone.take(np.arange(25)), MIXED.theta, MIXED.alpha, 1000),
+        row_likelihood(rest.take(np.arange(25)), theta, MIXED.alpha, 1000),
     ]
     assert np.abs(particles[0] - particles[1]).mean() < 0.05
 

@@ -131,6 +131,7 @@ def test_a_row_of_missing_cells_keeps_its_memberships():
     assert np.allclose(stride.to.memberships[7], x[7])
 
 
+@pytest.mark.slow
 def test_weights_of_cells_are_repeated_rows():
     theta, x = start()
     times = np.random.default_rng(3).integers(1, 4, len(x))
@@ -280,6 +281,7 @@ def test_missing_genotypes_add_nothing():
     assert np.allclose(a.to.memberships, b.to.memberships)
 
 
+@pytest.mark.slow
 def test_weights_of_genotypes_are_repeated_rows():
     some, _ = genotypes()
     begin, _ = admixture_start(some, 3, np.random.default_rng(0))

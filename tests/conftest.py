@@ -1,9 +1,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from mixmem.refinement import gibbs
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _short_chains_without_the_jit() -> Iterator[None]:
+    """Let chains sample 28 sweeps instead of 350 and more where kernels are plain Python (`make coverage`).
+
+    The same lines run. What is asserted of a converged chain is left to `make test`, by the mark `slow`.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+            patch.setattr(gibbs, "BATCH", 2)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import (
 from mixmem import GDLM, InputError, load, rmse, simulate_gdlm
 
 TABLE = simulate_gdlm(800, 20, 3, random_state=0)
+SMALL = simulate_gdlm(150, 9, 3, random_state=0)
 
 
 def fit(**options):
@@ -31,6 +32,12 @@ def fit(**options):
 def fitted():
     """Return one default fit, for tests that leave it as it is."""
     return fit()
+
+
+@cache
+def small():
+    """Return a default fit of few rows, for tests that ask for the form of an answer only."""
+    return GDLM(3, alpha0=0.3, random_state=0).fit(SMALL.frame)
 
 
 # 1.6 hands sparse matrices to estimators that take none
@@ -56,7 +63,7 @@ def test_scikit_learn_checks_of_a_refined_model(check):
 
 
 def test_theta_alpha_and_report_have_their_documented_shape():
-    model = fitted()
+    model = small()
     assert list(model.theta_.columns) == ["variable", "level", "statistic", *(f"component_{h}" for h in (1, 2, 3))]
     columns = model.theta_.groupby("variable")[["component_1", "component_2", "component_3"]].sum()
     assert np.allclose(columns, 1)
@@ -72,6 +79,7 @@ def test_theta_alpha_and_report_have_their_documented_shape():
     assert {"read", "moments", "anchor block", "sweeps"} <= report.seconds.keys()
 
 
+@pytest.mark.slow
 def test_recovery():
     model = fitted()
     assert rmse(TABLE.theta, model.theta_.iloc[:, 3:]) < 0.045  # 0.0294 when written; sampling error alone
@@ -90,8 +98,8 @@ def test_recovery():
     ids=["pandas", "polars", "text", "category", "reordered"],
 )
 def test_new_rows_come_in_any_form(convert):
-    model = fitted()
-    assert (model.transform(convert(TABLE.frame)) == model.transform(TABLE.frame)).all()
+    model = small()
+    assert (model.transform(convert(SMALL.frame)) == model.transform(SMALL.frame)).all()
 
 
 @pytest.mark.slow
@@ -108,7 +116,7 @@ def test_arrays_and_frames_give_the_same_model():
     ],
 )
 def test_the_same_bits_at_any_number_of_threads(options):
-    table = simulate_gdlm(1300, 40, 3, random_state=1).codes
+    table = simulate_gdlm(600, 40, 3, random_state=1).codes  # more than a block of rows
     one, two = (GDLM(3, alpha0=0.3, random_state=0, n_jobs=jobs, **options).fit(table) for jobs in (1, 2))
     assert (one.theta_.iloc[:, 3:].to_numpy() == two.theta_.iloc[:, 3:].to_numpy()).all()
     assert (one.alpha_ == two.alpha_).all()
@@ -125,6 +133,7 @@ def test_the_same_bits_with_alpha0_estimated_and_another_seed_differs():
     assert (one.alpha_ == two.alpha_).all()
 
 
+@pytest.mark.slow
 def test_the_papers_way_matches_every_block():
     table = simulate_gdlm(3000, 80, 3, random_state=2)
     model = GDLM(3, alpha0=0.3, n_partitions=10, sweeps=0, refine=None, random_state=0).fit(table.codes)
@@ -137,6 +146,7 @@ def test_the_papers_way_matches_every_block():
     assert rmse(table.theta, model.theta_.iloc[:, 3:]) < 0.02  # 0.0133 when written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["wnmf", "pqp", "hals", "tpm", "nojd0", "nojd1", "meld"])
 @pytest.mark.parametrize("matching", ["angle", "procrustes"])
 def test_solvers_and_matchings_in_the_papers_way(solver, matching):
@@ -155,6 +165,7 @@ def test_one_component_is_the_mean():
     assert (model.transform(TABLE.codes) == 1).all()
 
 
+@pytest.mark.slow
 def test_likelihood_prefers_the_model_that_made_the_rows():
     model = fitted()
     fresh = simulate_gdlm(800, 20, 3, random_state=9).frame
@@ -162,6 +173,7 @@ def test_likelihood_prefers_the_model_that_made_the_rows():
     assert model.score(TABLE.frame) == pytest.approx(model.score_samples(TABLE.frame).mean())
 
 
+@pytest.mark.slow
 def test_samples_look_like_the_table():
     model = fitted()
     drawn = model.sample(20_000, random_state=0)
@@ -172,13 +184,13 @@ def test_samples_look_like_the_table():
 
 
 def test_saved_models_come_back_whole(tmp_path):
-    model = fitted()
+    model = small()
     model.save(tmp_path / "m.mixmem")
     again = load(tmp_path / "m.mixmem")
     assert again.get_params() == model.get_params()
     assert again.report_ == model.report_
     pd.testing.assert_frame_equal(again.theta_, model.theta_)
-    assert (again.transform(TABLE.frame) == model.transform(TABLE.frame)).all()
+    assert (again.transform(SMALL.frame) == model.transform(SMALL.frame)).all()
 
 
 @pytest.mark.parametrize(
@@ -209,10 +221,10 @@ def test_bad_parameters_are_refused(options, message):
 
 
 def test_unknown_levels_are_refused_by_name():
-    new = TABLE.frame.copy()
+    new = SMALL.frame.copy()
     new.loc[7, "x3"] = 9
     with pytest.raises(InputError, match=r"'x3', row 8 .*holds '9', a level the model does not know"):
-        fitted().transform(new)
+        small().transform(new)
 
 
 def test_a_fit_that_does_not_settle_warns(monkeypatch):
@@ -222,8 +234,8 @@ def test_a_fit_that_does_not_settle_warns(monkeypatch):
 
 
 def test_equal_rows_get_equal_likelihoods():
-    model = fitted()
-    twice = pd.concat([TABLE.frame[:50], TABLE.frame[:50][::-1]])
+    model = small()
+    twice = pd.concat([SMALL.frame[:50], SMALL.frame[:50][::-1]])
     scores = model.score_samples(twice)
     assert (scores[:50] == scores[50:][::-1]).all()
 

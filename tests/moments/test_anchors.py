@@ -20,7 +20,7 @@ def test_a_short_table_is_all_anchors():
     assert len(plan.rest) == 0
 
 
-@pytest.mark.parametrize("k", [4, 12])
+@pytest.mark.parametrize("k", [4, pytest.param(12, marks=pytest.mark.slow)])
 def test_anchors_of_a_long_table_are_disjoint_full_rank_and_better_than_random(k):
     table = simulate_gdlm(1000, 600, k, random_state=1)
     plan = plan_of(table, k)

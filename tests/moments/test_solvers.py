@@ -83,7 +83,7 @@ def test_residual_of_an_exact_tensor_falls_linearly():
     assert 0.3 < (part[0] - part[half]) / (part[half] - part[-1]) < 3.0
 
 
-@pytest.mark.parametrize("k", [3, 5, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("k", [2, *(pytest.param(k, marks=pytest.mark.slow) for k in (3, 5, 8))])
 @pytest.mark.parametrize("seed", range(5))
 def test_exact_moments_in_truth_out(k, seed):
     rng = np.random.default_rng(seed)
@@ -109,6 +109,7 @@ def paper_example():
     return tensor
 
 
+@pytest.mark.slow
 def test_the_papers_example_gets_nonnegative_factors_of_least_residual():
     tensor = paper_example()
     found = factorize(tensor, 2, n_restarts=20, tol=1e-12, max_iter=5000, random_state=0)

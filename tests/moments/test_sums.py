@@ -50,6 +50,7 @@ def test_moments_of_stacked_rows_are_the_sum(cut):
     assert (merged.means == first_moments(table.encoded).means).all()
 
 
+@pytest.mark.slow
 def test_empirical_moments_approach_the_closed_forms():
     """At n = 400,000 the largest of 729 entries was off by 0.0016 and 0.0011; sampling error is about 1 / sqrt(n)."""
     table = simulate_gdlm(400_000, 6, 3, n_levels=3, alpha=[0.2, 0.5, 0.3], random_state=0)

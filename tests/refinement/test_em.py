@@ -80,6 +80,7 @@ def test_a_step_is_the_textbook_step():
     assert np.isclose(stride.value, expected[2])
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10_000))
 def test_the_likelihood_never_falls_from_any_start(seed):
@@ -132,6 +133,7 @@ def test_a_row_of_missing_cells_keeps_its_memberships():
     assert np.allclose(stride.to.memberships[7], x[7])
 
 
+@pytest.mark.slow
 def test_weights_of_cells_are_repeated_rows():
     theta, x = start()
     times = np.random.default_rng(3).integers(1, 4, len(x))
@@ -162,7 +164,7 @@ def test_any_theta_may_be_climbed():
 
 
 def test_a_fit_by_em_reports_its_likelihood():
-    model = GDLM(3, alpha0=0.3, refine="em", random_state=0).fit(TABLE.encoded)
+    model = GDLM(3, alpha0=0.3, refine="em", random_state=0).fit(TABLE.encoded.take(slice(150)))
     report = model.report_.refine
     assert report.method == "em"
     history = report.em.likelihood_given_memberships
@@ -312,6 +314,7 @@ def test_missing_genotypes_add_nothing():
     assert np.allclose(a.to.memberships, b.to.memberships)
 
 
+@pytest.mark.slow
 def test_weights_of_genotypes_are_repeated_rows():
     some, _ = genotypes()
     begin, _ = admixture_start(some, 3, np.random.default_rng(0))
@@ -326,7 +329,7 @@ def test_weights_of_genotypes_are_repeated_rows():
 
 
 def test_genotypes_are_the_same_on_any_number_of_threads():
-    some, _ = genotypes(m=3 * ROW_BLOCK + 5)
+    some, _ = genotypes(n=20, m=3 * ROW_BLOCK + 5)
     found = []
     for n_jobs in (1, 2):
         with threads(n_jobs):

@@ -36,6 +36,7 @@ def exact_shares(theta, alpha, row_of):
     return weights @ np.array(means)
 
 
+@pytest.mark.slow
 def test_cells_are_drawn_from_their_posterior_and_counted():
     theta = np.array([[0.8, 0.1], [0.2, 0.9], [0.6, 0.3], [0.4, 0.7], [0.5, 0.9], [0.5, 0.1]])
     alpha, starts, absent = np.array([0.7, 0.4]), np.array([0, 2, 4]), np.full(3, -1)
@@ -56,6 +57,7 @@ def test_cells_are_drawn_from_their_posterior_and_counted():
     assert (above == (row_counts[:, :, None] > np.arange(3)).sum(axis=0)).all()
 
 
+@pytest.mark.slow
 def test_memberships_of_a_row_are_those_of_the_exact_posterior():
     theta = np.array([[0.8, 0.1], [0.2, 0.9], [0.6, 0.3], [0.4, 0.7], [0.5, 0.9], [0.5, 0.1]])
     alpha, starts, absent = np.array([0.7, 0.4]), np.array([0, 2, 4]), np.full(3, -1)

@@ -13,7 +13,7 @@ from mixmem.data.coding import ColumnCoding
 from mixmem.data.kinds import KINDS
 from mixmem.data.kinds.base import LEAST_VARIANCE, NumberColumns, Sums
 from mixmem.data.kinds.continuous import DEGREES, FAR, NEAR_SHARE, NEAR_SQUARE, _far_share
-from mixmem.data.kinds.count import SIZES
+from mixmem.data.kinds.count import SIZES, _log_rising
 from mixmem.data.value_grid import Taken, measure
 
 RNG = np.random.default_rng(0)
@@ -342,3 +342,11 @@ def test_atoms_are_drawn_filled_and_counted():
     assert np.allclose(seen.theta.sum(axis=0), 1.0)
     assert (seen.of_code[variable.values == 40.0] == 0).all()
     assert (seen.of_code[variable.values != 40.0] > 0).all()
+
+
+@pytest.mark.parametrize("size", [0.5, 10.0, 49.0, 51.0, 300.0, 1e5])
+def test_counts_of_any_size_are_summed_without_cancellation(size):
+    """log Gamma(size + v) - log Gamma(size) is the sum of log(size + i), i < v."""
+    values = np.array([0.0, 1.0, 3.0, 50.0, 1000.0])
+    exact = [np.log(size + np.arange(int(value))).sum() for value in values]
+    assert np.allclose(_log_rising(values, np.full(5, size)), exact, rtol=1e-14, atol=1e-13)

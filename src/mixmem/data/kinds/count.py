@@ -34,9 +34,8 @@ class Count(NumberKind):
 
     def log_density(self, values: Array, theta: Array) -> Array:
         mean, size = theta[0], _size_of(theta)
-        one = np.ones_like(mean)
-        grown = log_gamma(values + size) - log_gamma(size) - log_gamma(values * one + 1.0)
-        return np.asarray(grown + size * np.log(size / (size + mean)) + values * np.log(mean / (size + mean)))
+        grown = _log_rising(values, size) - log_gamma(values * np.ones_like(mean) + 1.0)
+        return np.asarray(grown - size * np.log1p(mean / size) + values * np.log(mean / (size + mean)))
 
     def fitted(self, sums: Sums) -> Array:
         n, center = np.maximum(sums.n, 1e-300), sums.columns.center
@@ -78,7 +77,7 @@ class Count(NumberKind):
 
     def kept(self, values: Array, counts: Array, starts: Positions) -> Array:
         """Return what of a log-likelihood depends on the variable's size alone (variables, sizes)."""
-        each = counts * (log_gamma(values + SIZES) - log_gamma(SIZES))
+        each = counts * _log_rising(values, SIZES)
         return np.asarray(np.add.reduceat(each, starts, axis=0))
 
     def numbers(self, theta: Array, rng: np.random.Generator) -> Array:
@@ -95,6 +94,20 @@ class Count(NumberKind):
 
 SIZES = np.geomspace(0.05, 1e5, 60)
 """Sizes of the negative binomial distributions."""
+
+
+def _log_rising(values: Array, size: Array) -> Array:
+    """Return log Gamma(size + values) - log Gamma(size), of large sizes by Stirling's series: nothing cancels there."""
+    whole = values + size
+    large = np.maximum(size, 50.0)
+    top = values + large
+    series = (large - 0.5) * np.log1p(values / large) + values * (np.log(top) - 1.0) + _beyond(top) - _beyond(large)
+    return np.where(size > 50.0, series, log_gamma(whole) - log_gamma(size))
+
+
+def _beyond(x: Array) -> Array:
+    """Return the terms of Stirling's series for log Gamma that vanish for large x."""
+    return np.asarray((1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * x**2)) / x**2) / x)
 
 
 def _size_of(theta: Array) -> Array:

@@ -344,7 +344,7 @@ def choice_figure(rows: Sequence[Mapping[str, Any]], recommended: int) -> Figure
     """
     from matplotlib.ticker import MaxNLocator
 
-    columns = {key: np.array([row[key] for row in rows], dtype=float) for key in rows[0]}
+    columns = {key: np.array([row[key] for row in rows], dtype=float) for key in rows[0] if key != "why"}
     ks = columns["k"]
     figure = _blank(8.0, 9.0)
     panels = figure.subplots(3, 1, sharex=True)

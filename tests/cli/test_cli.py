@@ -958,16 +958,17 @@ def test_files_and_words_of_choose_k(fitted, tmp_path, capsys):
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert lines[0].split() == ["k", "held-out", "±", "stability", "worst", "singular", "value", "noise"]
-    assert [line.split()[0] for line in lines[1:3]] == ["2", "3"]
-    assert lines[1].endswith("<- recommended")
-    assert lines[4].startswith("k = 2")
+    assert [line.split()[0] for line in lines[1:4]] == ["1", "2", "3"]
+    assert lines[1].endswith("  less likely")
+    assert lines[2].endswith("  <- recommended")
+    assert lines[5].startswith("k = 2")
     assert sorted(path.name for path in (tmp_path / "o").iterdir()) == ["choose_k.csv", "choose_k.json", "choose_k.png"]
     frame = pl.read_csv(tmp_path / "o" / "choose_k.csv")
     assert frame.columns[0] == "k"
     assert frame.filter(pl.col("recommended"))["k"].to_list() == [2]
     document = json.loads((tmp_path / "o" / "choose_k.json").read_text())
     assert document["k"] == 2
-    assert document["reason"] == lines[4]
+    assert document["reason"] == lines[5]
     assert document["mixmem"] == mixmem.__version__
     assert document["seed"] == 0
     assert document["alpha0"] == document["settings"]["alpha0"] == 0.2

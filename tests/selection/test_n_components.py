@@ -20,7 +20,7 @@ from mixmem.selection.n_components import (
     moment_spectrum,
 )
 
-COLUMNS = ["k", "held_out", "held_out_se", "stability", "stability_worst", "singular_value", "noise", "recommended"]
+COLUMNS = ["k", "held_out", "held_out_se", "stability", "stability_worst", "singular_value", "noise"]
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +36,15 @@ def found(table):
 @pytest.mark.slow
 def test_the_true_k_is_found_by_all_three(found):
     assert found.k == found.spectrum_k == 3
-    assert list(found.table.columns) == COLUMNS
+    assert list(found.table.columns) == [*COLUMNS, "recommended", "why"]
     by_k = found.table.set_index("k")
-    assert list(by_k.index) == [2, 3, 4, 5]
+    assert list(by_k.index) == [1, 2, 3, 4, 5]
     assert by_k.index[by_k["recommended"]].tolist() == [3]
-    assert by_k["held_out"].idxmax() == by_k["stability_worst"].idxmax() == 3
+    assert by_k["held_out"].idxmax() == by_k.loc[2:, "stability_worst"].idxmax() == 3
+    assert by_k.loc[:3, "why"].tolist() == ["less likely", "less likely", "recommended"]
+    assert by_k.loc[4, "why"].startswith("not found again (")
     assert by_k.loc[3, "held_out_se"] == 0.0
-    assert (by_k["singular_value"] > by_k["noise"]).tolist() == [True, True, False, False]
+    assert (by_k["singular_value"] > by_k["noise"]).tolist() == [False, True, True, False, False]
     assert by_k.loc[3, "stability"] > 0.9
     assert 0.1 < found.alpha0 < 0.9  # the truth is 0.3
     assert (found.n_rows, found.n_variables, found.seed) == (500, 16, 0)
@@ -51,11 +53,11 @@ def test_the_true_k_is_found_by_all_three(found):
 @pytest.mark.slow
 def test_the_reason_is_in_words(found):
     assert found.reason.startswith(
-        "k = 3: rows that were not fitted are most likely under it (falling short, per row: "
+        "k = 3 is the largest number that holds: every component is found again on other rows"
     )
-    assert "k = 2 by " in found.reason
+    assert "(the weakest agrees by 0.9" in found.reason
+    assert "(than under 2 by " in found.reason
     assert "The spectrum shows the same number (2 of 5 singular values" in found.reason
-    assert "Components found on halves of the rows agree by 0.9" in found.reason
 
 
 @pytest.mark.slow
@@ -93,8 +95,9 @@ def test_no_structure_gives_the_smallest_k():
     assert none.k == none.spectrum_k == 1
     assert np.isnan(none.table["singular_value"][0])
     assert none.table["stability"][0] == 1.0
-    assert "try smaller" not in none.reason
-    assert "does not tell how many components" in choose_k(codes, (2, 4), alpha0=1.0, n_splits=1, random_state=0).reason
+    assert none.reason.startswith("k = 1: no larger number holds.")
+    unasked = choose_k(codes, (2, 4), alpha0=1.0, n_splits=1, random_state=0)  # one is always a candidate
+    pd.testing.assert_frame_equal(unasked.table, none.table)
 
 
 @pytest.mark.slow
@@ -107,32 +110,36 @@ def test_the_figure_is_written(found, tmp_path):
 # --- The parts
 
 
-def test_the_smallest_k_within_one_standard_error():
+def test_the_largest_k_that_holds():
     """Differences of 0 to 2 with a mean of 0.01 or 0.2, over 1000 rows: a standard error of 0.03."""
     row = np.random.default_rng(0).normal(-30.0, 5.0, 1000)  # what a row has under every k cancels
     swing = np.resize([1.0, -1.0], 1000)
-    close = np.array([row - 3.0, row - 0.01 + swing, row, row - 0.2])
-    chosen, held_out, error = _recommend(close, np.ones(4))
-    assert chosen == 1
-    np.testing.assert_allclose(held_out, close.mean(axis=1))
-    np.testing.assert_allclose(error, [0.0, np.sqrt(1 / 999), 0.0, 0.0], atol=1e-12)
-    assert _recommend(np.array([row - 3.0, row - 0.2 + swing, row, row - 0.2]), np.ones(4))[0] == 2
-    # what other rows do not show again does not compete; if nothing is shown again, the smallest is left
-    assert _recommend(close, np.array([1.0, 0.2, 0.2, 0.2]))[0] == 0
-    assert _recommend(close, np.full(4, 0.2))[0] == 0
+    rising = np.array([row - 3.0, row - 0.2, row + swing, row + 0.01])
+    chosen, held_out, error = _recommend(rising, np.ones(4))
+    assert chosen == 2  # the last is no better by more than the error
+    np.testing.assert_allclose(held_out, rising.mean(axis=1))
+    np.testing.assert_allclose(error, [*[np.sqrt(1 / 999)] * 2, 0.0, np.sqrt(1 / 999)], atol=1e-12)
+    # what other rows do not show again does not hold, however likely it makes them
+    assert _recommend(rising, np.array([1.0, 0.9, 0.2, 0.9]))[0] == 3
+    assert _recommend(rising, np.array([1.0, 0.9, 0.2, 0.2]))[0] == 1
+    assert _recommend(rising, np.array([1.0, 0.2, 0.2, 0.2]))[0] == 0
+    # what holds and makes rows less likely is passed over
+    assert _recommend(np.array([row - 3.0, row, row - 1.0, row + 0.5]), np.ones(4))[0] == 3
 
 
 def test_reasons_for_what_is_not_plain():
-    held_out, error, stability = np.array([-9.0, -5.01, -5.0]), np.array([0.1, 0.02, 0.0]), np.tile([0.6, 0.3], (3, 1))
+    held_out, error = np.array([-9.0, -5.01, -5.0, -5.2]), np.array([0.1, 0.0, 0.002, 0.1])
+    stability = np.array([[1.0, 1.0], [0.95, 0.9], [0.6, 0.3], [0.99, 0.95]])
     spectrum = Spectrum(np.array([3.0, 2.0, 0.1, 0.1]), np.ones(4))
-    said = " ".join(_reasons(_table([2, 4, 6], 1, held_out, error, stability, spectrum), spectrum))
-    assert said.startswith("k = 4 is the smallest number within one standard error of the best, 6,")
-    assert "(falling short, per row: k = 4 by 0.010 ± 0.020, k = 2 by 4.000 ± 0.100)" in said
-    assert "still rises at the largest number tried" in said
+    table = _table([1, 4, 6, 7], 1, held_out, error, stability, spectrum)
+    assert table["why"].tolist() == ["less likely", "recommended", "not found again (0.30)", "less likely"]
+    said = " ".join(_reasons(table, spectrum))
+    assert "(than under 1 by 3.990 ± 0.100 per row)" in said
+    assert "more likely still under k = 6, by 0.010 ± 0.002 per row, but its weakest component agrees by 0.30" in said
     assert "The spectrum shows 3 (2 of 4 singular values" in said
-    assert "but the worst by 0.30: other rows may not show it again" in said
     full = Spectrum(np.array([3.0, 2.0]), np.ones(2))
-    said = " ".join(_reasons(_table([2, 4, 6], 1, held_out, error, stability, full), full))
+    said = " ".join(_reasons(_table([1, 4], 1, held_out[:2], error[:2], stability[:2], full), full))
+    assert "It is the largest number tried: try larger ones." in said
     assert "The spectrum shows 3 components or more (2 of 2 singular values" in said
 
 

@@ -87,5 +87,5 @@ def choice_text(run: ChoiceRun, out: Path) -> str:
     lines = [HEAD]
     for row in run.choice.table.to_dict("records"):
         cells = "".join(form.format(row[name]) for name, form in COLUMNS.items()).replace("nan", "  -")
-        lines.append(cells + "  <- recommended" * row["recommended"])
+        lines.append(f"{cells}  {'<- ' * row['recommended']}{row['why']}")
     return "\n".join([*lines, "", run.choice.reason, written(out, CHOICE_FILES)])

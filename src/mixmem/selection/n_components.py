@@ -48,8 +48,8 @@ SWEEPS, RESTARTS = 5, 3
 VARIABLE_SPLITS, SHUFFLES, SPECTRUM_ROWS, NOISE_ERRORS = 5, 4, 256, 3.0
 """Random halves of the variables, shuffled tables for each, theta rows a half at most, and how many standard deviations
 above the shuffled tables' mean a singular value has to be to count."""
-DOUBTFUL = 0.5
-"""Agreement over halves of the rows below which a component is called doubtful."""
+HOLDS = 0.85
+"""Agreement over halves of the rows that the weakest component of a k needs for the k to hold."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,10 @@ class KChoice:
         Why, in words.
     table : DataFrame
         One row per k: ``held_out`` mean log-likelihood of a row that was not fitted, ``held_out_se`` standard error of
-        its difference to the best k's, ``stability`` and ``stability_worst`` the mean and the least agreement of a
-        component over halves of the rows (1: the same, 0: nothing in common), ``singular_value`` the one that the k-th
-        component brings and the ``noise`` it has to exceed (none where the variables have too few levels),
-        ``recommended``.
+        its difference to the recommended k's, ``stability`` and ``stability_worst`` the mean and the least agreement of
+        a component over halves of the rows (1: the same, 0: nothing in common), ``singular_value`` the one that the
+        k-th component brings and the ``noise`` it has to exceed (none where the variables have too few levels),
+        ``recommended``, and ``why`` it is or is not.
     alpha0 : float
         Sum of alpha that was used for every k.
     spectrum_k : int
@@ -127,15 +127,16 @@ def choose_k(
 ) -> KChoice:
     """Recommend the number of components for a table: a frame, an array, the path of a file, or an ``Encoded``.
 
-    Recommended is the smallest k whose held-out likelihood is within one standard error of the best, rows compared
-    pairwise.
+    Recommended is the largest k that holds: all of its components are found again on other rows, and rows that were
+    not fitted are more likely under it than under any smaller k that holds, by more than the standard error of the
+    difference. One component is always among the candidates.
 
     Parameters
     ----------
     X : frame, array, path or Encoded
         Table.
     k_range : pair, list or range
-        A pair (from, to), both tried, or a list or range of the numbers to try.
+        A pair (from, to), both tried, or a list or range of the numbers to try; 1 is tried in any case.
     alpha0 : "auto" or float
         Sum of alpha; "auto" is estimated once, at the k that the spectrum shows.
     variables : dict or None
@@ -198,7 +199,7 @@ def choose_k(
             likely = _settings(int(np.clip(spectrum.n_components, max(2, ks[0]), ks[-1])))
             alpha0 = choose_alpha0(part, likely, seed=seed, progress=progress, first=first).value
         scored, likelihood, stability = _halves_of_rows(part, first, ks, float(alpha0), for_splits, progress)
-    chosen, held_out, error = _recommend(likelihood, stability[:, 0], part.each[scored])
+    chosen, held_out, error = _recommend(likelihood, stability[:, 1], part.each[scored])
     figures = _table(ks, chosen, held_out, error, stability, spectrum)
     return KChoice(
         k=ks[chosen],
@@ -228,7 +229,7 @@ def check_candidates(k_range: Iterable[int], n_splits: int) -> list[int]:
             f"k_range must hold at least two numbers of components to choose from; got {k_range!r}: "
             "give the smaller first, and a larger one to end with"
         )
-    return ks
+    return sorted({1, *ks})
 
 
 def _carried(wanted: list[int], coding: Coding) -> list[int]:
@@ -365,24 +366,27 @@ def _agreement(one: Array, other: Array) -> Array:
 # --- The recommendation
 
 
-def _recommend(likelihood: Array, stability: Array, weights: Array | None = None) -> tuple[int, Array, Array]:
-    """Position of the smallest k within one standard error of the best, mean likelihoods, errors of their differences.
+def _recommend(likelihood: Array, worst: Array, weights: Array | None = None) -> tuple[int, Array, Array]:
+    """Position of the largest k that holds, mean likelihoods, errors of their differences from that k's.
 
     ``likelihood`` (ks, rows), rows with ``weights``; differences are taken row by row, so what makes a row likely under
-    every k cancels.
-    ``stability`` (ks,): numbers whose components are not found again on other rows do not compete; if that is all of
-    them, the smallest is left.
+    every k cancels. ``worst`` (ks,) is the agreement of a k's weakest component.
     """
-    held_out = np.average(likelihood, axis=1, weights=weights)
-    found_again = stability >= DOUBTFUL
-    best = int(np.where(found_again, held_out, -np.inf).argmax()) if found_again.any() else 0
-    lost = likelihood[best] - likelihood
-    difference = np.average(lost, axis=1, weights=weights)
-    share = np.full(lost.shape[1], 1.0 / lost.shape[1]) if weights is None else weights / weights.sum()
-    spread = np.average((lost - difference[:, None]) ** 2, axis=1, weights=weights)
-    error = np.sqrt(spread * (share**2).sum() / (1.0 - (share**2).sum()))
-    near = (difference <= error) & found_again
-    return int(near.argmax()) if found_again.any() else 0, held_out, error
+    chosen = 0
+    for i in range(1, len(likelihood)):
+        gain, error = _gains(likelihood[i : i + 1] - likelihood[chosen], weights)
+        if worst[i] >= HOLDS and gain[0] > error[0]:
+            chosen = i
+    error = _gains(likelihood - likelihood[chosen], weights)[1]
+    return chosen, np.average(likelihood, axis=1, weights=weights), error
+
+
+def _gains(differences: Array, weights: Array | None) -> tuple[Array, Array]:
+    """Return means of differences (ks, rows) over rows, and their standard errors: (ks,) each."""
+    mean = np.average(differences, axis=1, weights=weights)
+    share = np.full(differences.shape[1], 1.0 / differences.shape[1]) if weights is None else weights / weights.sum()
+    spread = np.average((differences - mean[:, None]) ** 2, axis=1, weights=weights)
+    return mean, np.sqrt(spread * (share**2).sum() / (1.0 - (share**2).sum()))
 
 
 def _table(
@@ -403,50 +407,58 @@ def _table(
             "singular_value": np.where(known, spectrum.values[place], np.nan),
             "noise": np.where(known, spectrum.noise[place], np.nan),
             "recommended": np.arange(len(ks)) == chosen,
+            "why": [_why(i, chosen, held_out, error, stability[:, 1]) for i in range(len(ks))],
         }
     )
+
+
+def _why(i: int, chosen: int, held_out: Array, error: Array, worst: Array) -> str:
+    """Say in a few words why a k is recommended, or is not."""
+    if i == chosen:
+        return "recommended"
+    if i > chosen and worst[i] < HOLDS:
+        return f"not found again ({worst[i]:.2f})"
+    lost = held_out[chosen] - held_out[i]
+    return "less likely" if lost > error[i] else "no more likely"
 
 
 def _reasons(table: pd.DataFrame, spectrum: Spectrum) -> list[str]:
     """What the three figures say, a sentence or two each."""
     rows = table.to_dict("records")
     chosen = int(table["recommended"].argmax())
-    again = table["stability"] >= DOUBTFUL
-    if not again.any():
-        return [
-            f"The table does not tell how many components it has: whatever their number, those found on one half of "
-            f"the rows are not found on the other (agreement at most {table['stability'].max():.2f}; 1: the same). "
-            f"k = {rows[chosen]['k']}, the smallest tried, is no more than the least doubtful: try smaller numbers, or "
-            "more rows."
+    row, k = rows[chosen], rows[chosen]["k"]
+    if k == 1:
+        said = [
+            "k = 1: no larger number holds. Components found on one half of the rows are not found on the other, or do "
+            "not make rows that were not fitted more likely."
         ]
-    best = int(table["held_out"].where(again).argmax())
-    row = rows[chosen]
-    k = row["k"]
-    near = [i for i in (chosen, chosen - 1, chosen + 1) if 0 <= i < len(rows) and i != best]
-    short = [f"k = {rows[i]['k']} by {_difference(rows[best], rows[i])}" for i in near]
-    behind = f"falling short, per row: {', '.join(short)}"
-    if chosen == best:
-        said = [f"k = {k}: rows that were not fitted are most likely under it ({behind})."]
     else:
         said = [
-            f"k = {k} is the smallest number within one standard error of the best, {rows[best]['k']}, for rows that "
-            f"were not fitted ({behind})."
+            f"k = {k} is the largest number that holds: every component is found again on other rows (the weakest "
+            f"agrees by {row['stability_worst']:.2f}; {HOLDS:g} is asked for, 1 is the same), and rows that were not "
+            f"fitted are more likely than under smaller numbers{_behind(rows, chosen)}."
         ]
-    if best == len(rows) - 1:
-        said.append("The likelihood still rises at the largest number tried: try larger ones.")
-    elif chosen == 0 and k > 1:
-        said.append("It is the smallest number tried: try smaller ones.")
+    best = int(table["held_out"].argmax())
+    if rows[best]["held_out"] - row["held_out"] > rows[best]["held_out_se"]:
+        said.append(
+            f"Rows are more likely still under k = {rows[best]['k']}, by {_difference(rows[best], row, rows[best])} "
+            f"per row, but its weakest component agrees by {rows[best]['stability_worst']:.2f} only: other rows would "
+            "not show it again. Variables may belong together in ways that components do not describe."
+        )
+    if chosen == len(rows) - 1:
+        said.append("It is the largest number tried: try larger ones.")
     said.append(_spectrum_says(spectrum, k))
-    agree = f"Components found on halves of the rows agree by {row['stability']:.2f} (1: the same)"
-    if row["stability_worst"] < DOUBTFUL:
-        said.append(f"{agree}, but the worst by {row['stability_worst']:.2f}: other rows may not show it again.")
-    else:
-        said.append(f"{agree}, the worst by {row['stability_worst']:.2f}.")
     return said
 
 
-def _difference(best: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    return f"{best['held_out'] - row['held_out']:.3f} ± {row['held_out_se']:.3f}"
+def _behind(rows: list[dict[Any, Any]], chosen: int) -> str:
+    """Say by how much the next smaller number falls short, per row."""
+    below = rows[chosen - 1]
+    return f" (than under {below['k']} by {_difference(rows[chosen], below, below)} per row)"
+
+
+def _difference(better: Mapping[Any, Any], worse: Mapping[Any, Any], of_error: Mapping[Any, Any]) -> str:
+    return f"{better['held_out'] - worse['held_out']:.3f} ± {of_error['held_out_se']:.3f}"
 
 
 def _spectrum_says(spectrum: Spectrum, k: int) -> str:

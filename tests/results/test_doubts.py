@@ -15,9 +15,10 @@ DRAWN = simulate_gdlm(400, 8, 3, alpha=0.2, random_state=0)
 THERE = Structure(1e-9, 400, 8, [])
 
 
-def told(theta=DRAWN.theta, alpha=DRAWN.alpha, *, converged=True, at_bound=False, structure=THERE, memberships=None):
+def told(theta=DRAWN.theta, alpha=DRAWN.alpha, *, structure=THERE, memberships=None, **changes):
     looked = LookedBack(structure, None, memberships)
-    return doubts(Evidence(DRAWN.schema, theta, alpha, 400, converged, "the reason", at_bound, looked))
+    known = {"n_rows": 400, "converged": True, "reason": "the reason", "way": "moments", "at_bound": False} | changes
+    return doubts(Evidence(DRAWN.schema, theta, alpha, looked=looked, **known))
 
 
 def codes(notices):
@@ -61,6 +62,10 @@ def test_components_that_coincide():
     found = told(theta)
     assert codes(found) == [("equal-components", "serious")]
     assert "components 1 and 3 are the same" in found[0].text
+
+
+def test_a_start_without_guarantee_is_told():
+    assert codes(told(way="latent classes")) == [("no-guarantee", "minor")]
 
 
 def test_minor_ones_come_last():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from mixmem.progress import Progress
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.refinement.admixture_start import genotype_start
 from mixmem.refinement.choose import Refined, choose_method, refine
+from mixmem.refinement.latent_classes import is_doubtful, latent_class_start, within_reach
 from mixmem.results.doubts import LookedBack
 from mixmem.results.fit_report import fit_report
 from mixmem.results.uncertainty import from_posterior
@@ -36,9 +38,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Began:
-    """Where refinement begins, the search for alpha0 if there was one, and the table's first moments if taken."""
+    """Where refinement may begin, the search for alpha0 if there was one, and the table's first moments if taken."""
 
-    start: Start
+    starts: tuple[Start, ...]
     chosen: Alpha0 | None = None
     first: FirstMoments | None = None
 
@@ -113,12 +115,12 @@ class Learner(Fitted):
             method, reason = choose_method(self.refine, table, settings.n_components)
             began = self._start(table, settings, method, seed, progress)
             refined = refine(
-                table, began.start, method, reason, free_alpha0=self._free_alpha0, contamination=self.contamination,
+                table, began.starts, method, reason, free_alpha0=self._free_alpha0, contamination=self.contamination,
                 seed=seed, progress=progress,
             ).ordered()  # fmt: skip
             looked = self._look_back(table, began, refined)
         report = fit_report(
-            table, began.start, began.chosen, refined, looked, free_alpha0=self._free_alpha0,
+            table, began.chosen, refined, looked, free_alpha0=self._free_alpha0,
             settled=self._asked_for_sweeps(refined), seed=seed, seconds=progress.seconds,
         )  # fmt: skip
         self._set(table.coding, refined.theta, refined.alpha, refined.delta, report)
@@ -151,13 +153,19 @@ class Learner(Fitted):
         seed: np.random.SeedSequence,
         progress: Progress,
     ) -> Began:
-        """Return where refinement begins: the genotypes, where their likelihood is climbed, else the moments."""
+        """Return where refinement may begin: the genotypes, where their likelihood is climbed, else the moments.
+
+        Where the variables are too few for the moments, or the rows look unmixed, latent classes are a start, too.
+        """
         given = 1.0 if self.alpha0 == "auto" else float(self.alpha0)
         if method == "em" and are_genotypes(table.schema) and settings.n_components > 1:
             with progress.stage("start"):
-                return Began(genotype_start(table, settings.n_components, given, seed))
+                return Began((genotype_start(table, settings.n_components, given, seed),))
+        classes = partial(latent_class_start, table, k=settings.n_components, seed=seed, progress=progress)
         with progress.stage("moments"):
             first = first_moments(table)
+            if self._free_anchors and not within_reach(table, settings.n_components):
+                return Began((classes(first, alpha0=given),), None, first)
             plan = make_plan(
                 table, settings.n_components, anchors=self.anchors, n_partitions=self.n_partitions,
                 rng=np.random.default_rng(seed), first=first,
@@ -168,7 +176,15 @@ class Learner(Fitted):
             chosen = choose_alpha0(table, settings, seed=seed, progress=progress, first=first)
         alpha0 = given if chosen is None else chosen.value
         found = estimate(table, plan, first, block, alpha0, settings, seed=seed, progress=progress)
-        return Began(found.start(first), chosen, first)
+        start = found.start(first)
+        if method == "gibbs" and self._free_anchors and block is not None and is_doubtful(start):
+            return Began((start, classes(first, alpha0=alpha0)), chosen, first)
+        return Began((start,), chosen, first)
+
+    @property
+    def _free_anchors(self) -> bool:
+        """Whether neither anchors nor partitions were asked for."""
+        return self.anchors == "auto" and self.n_partitions == "auto"
 
     def _look_back(self, table: Encoded, began: Began, refined: Refined) -> LookedBack:
         """Return what doubts about a fit are judged by: the table's structure, and the rows after sampling."""

@@ -48,6 +48,7 @@ class Account(Record):
 
     converged: bool
     reason: str
+    way: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ moments unless both rows and columns are many, so ``"auto"`` chooses it for geno
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,9 +20,10 @@ from mixmem.likelihood.memberships import fit_rows
 from mixmem.moments.anchors import spread_table
 from mixmem.moments.estimate import Start
 from mixmem.progress import Progress
+from mixmem.records import Record
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.refinement.ascent import Maximum
-from mixmem.refinement.gibbs import BATCH, LEAST_BATCHES, WARM_BATCHES, Posterior, Unknowns, sample_posterior
+from mixmem.refinement.gibbs import BATCH, LEAST_BATCHES, WARM_BATCHES, Posterior, Unknowns, sample_posterior, try_start
 from mixmem.refinement.maximum_likelihood import dirichlet_of, most_likely, numbers_refitted
 from mixmem.typing import Array
 
@@ -36,7 +38,7 @@ class Refined:
     """Theta (rows, k) without noise, alpha (k,) and the contamination delta after refinement, and how they came about.
 
     ``likelihood`` is the mean log-likelihood of a row before and after, memberships integrated out, on ``n_scored``
-    rows; None without refinement.
+    rows; None without refinement. ``start`` is the one that was taken, ``tried`` all of them if there were several.
     """
 
     method: str | None
@@ -48,6 +50,8 @@ class Refined:
     maximum: Maximum | None = None
     likelihood: tuple[float, float] | None = None
     n_scored: int = 0
+    start: Start | None = None
+    tried: Sequence[StartReport] = ()
 
     @property
     def likeliest(self) -> Array | None:
@@ -105,9 +109,17 @@ def _sorted_rows(table: Encoded) -> Encoded:
     return whole.take(np.lexsort(whole.codes.T[::-1]))
 
 
+@dataclass(frozen=True)
+class StartReport(Record):
+    """A start that was tried, and the mean log-likelihood of a row that it led to."""
+
+    way: str
+    log_likelihood: float
+
+
 def refine(
     table: Encoded,
-    start: Start,
+    starts: Sequence[Start],
     method: str | None,
     reason: str,
     *,
@@ -119,24 +131,62 @@ def refine(
     """Refine theta (rows, k) and alpha (k,) from where they start; they describe the table as it is, noise included.
 
     ``contamination`` is the share of noise cells, or "auto": drawn by the sampler, zero without it. If the start
-    brought memberships, alpha comes from the most likely ones.
+    brought memberships, alpha comes from the most likely ones. Of several starts the likeliest is taken, after some
+    sweeps where the posterior is sampled.
     """
-    schema, theta, alpha = table.schema, start.theta, start.alpha
     delta = 0.0 if isinstance(contamination, str) else float(contamination)
+    unknowns = Unknowns(free_alpha0, contamination == "auto", delta)
+    rows = _sorted_rows(table) if method == "gibbs" else table
+    start: Start = starts[0]
+    tried: list[StartReport] = []
+    if len(starts) > 1:
+        start, tried = _likeliest(rows, starts, unknowns if method == "gibbs" else None, seed, progress)
+    found = _refine_from(table, rows, start, method, reason, unknowns, seed=seed, progress=progress)
+    return replace(found, start=start, tried=tried)
+
+
+def _likeliest(
+    rows: Encoded, starts: Sequence[Start], unknowns: Unknowns | None, seed: np.random.SeedSequence, progress: Progress
+) -> tuple[Start, list[StartReport]]:
+    """Return the start under which rows are likeliest, moved on by a short chain if the posterior is sampled."""
+    scored = replace(spread_table(rows, LIKELIHOOD_ROWS), weights=None)
+    reached, tried = [], []
+    with progress.stage("starts", len(starts)) as step:
+        for start in starts:
+            if unknowns is not None:
+                theta, alpha = try_start(rows, start.theta, start.alpha, unknowns, seed=seed)
+                start = replace(start, theta=theta, alpha=alpha)
+            reached.append(start)
+            tried.append(StartReport(start.account.way, float(row_likelihood(scored, start.theta, start.alpha).mean())))
+            step(1)
+    return reached[int(np.argmax([each.log_likelihood for each in tried]))], tried
+
+
+def _refine_from(
+    table: Encoded,
+    rows: Encoded,
+    start: Start,
+    method: str | None,
+    reason: str,
+    unknowns: Unknowns,
+    *,
+    seed: np.random.SeedSequence,
+    progress: Progress,
+) -> Refined:
+    """Refine from one start; ``rows`` are the table's as they are sampled."""
+    schema, theta, alpha, delta = table.schema, start.theta, start.alpha, unknowns.delta
     if method is None:
         theta = numbers_refitted(table, theta, alpha, progress=progress)
         return Refined(None, reason, clean_theta(theta, delta, schema), alpha, delta)
     if start.memberships is not None:
         likeliest = most_likely(table, theta, start.memberships, progress=progress)
         found = dirichlet_of(likeliest.memberships, table.weights)
-        alpha = found if free_alpha0 else found * alpha.sum() / found.sum()
+        alpha = found if unknowns.alpha0 else found * alpha.sum() / found.sum()
         return Refined(method, reason, likeliest.theta, alpha, 0.0, maximum=likeliest)
-    rows = _sorted_rows(table) if method == "gibbs" else table
     scored = replace(spread_table(rows, LIKELIHOOD_ROWS), weights=None)
     before = float(row_likelihood(scored, theta, alpha).mean())
     posterior = maximum = None
     if method == "gibbs":
-        unknowns = Unknowns(free_alpha0, contamination == "auto", delta)
         posterior = sample_posterior(rows, theta, alpha, unknowns, seed=seed, progress=progress)
         clean, alpha, delta = posterior.theta, posterior.alpha, posterior.delta
     else:

@@ -30,6 +30,7 @@ from mixmem.engine.local import in_threads
 from mixmem.kernels.gibbs import assign_cells, rows_above
 from mixmem.kernels.special import log_gamma
 from mixmem.likelihood.contamination import Noise, clean_theta
+from mixmem.likelihood.memberships import fit_rows
 from mixmem.likelihood.table import LikelihoodTable
 from mixmem.moments.components import align_components
 from mixmem.progress import Progress
@@ -45,6 +46,9 @@ LARGEST_RHAT = 1.3
 """Of nineteen in twenty entries of theta, for the chains to count as converged."""
 FIRST_DELTA = 0.02
 """Where the contamination starts, if it is drawn: from below it finds its place within tens of sweeps."""
+UNMIXED = 0.1
+"""The alpha0 below which rows hardly leave the component of their first cells: chains begin at the rows' memberships,
+and latent classes are tried as a start."""
 LOG_ALPHA0 = (np.log(0.01), np.log(200.0))
 LOG_ETA = (np.log(0.02), np.log(50.0))
 
@@ -118,6 +122,7 @@ def sample_posterior(
     if not Noise(table.schema).n_free:
         unknowns = replace(unknowns, contamination=False)  # noise is uniform over levels, of which there are none
     chains = [Chain(cells, theta, alpha, unknowns, stream) for stream in streams]
+    _seat(table, theta, alpha, chains)
     with progress.stage("gibbs", (WARM_BATCHES + most_batches) * BATCH) as step:
         for _ in range(WARM_BATCHES):
             in_threads(lambda c: chains[c].run(BATCH, keep=False), CHAINS)
@@ -128,6 +133,28 @@ def sample_posterior(
             step(BATCH)
             enough = len(chains[0].batches) >= LEAST_BATCHES and _noise_share(chains) <= ENOUGH and _agree(chains)
     return _pooled(chains, enough)
+
+
+def try_start(
+    table: Encoded, theta: Array, alpha: Array, unknowns: Unknowns, *, seed: np.random.SeedSequence
+) -> tuple[Array, Array]:
+    """Return where a short chain has come from theta (rows, k) and alpha (k,), noise included: both as they started."""
+    if not Noise(table.schema).n_free:
+        unknowns = replace(unknowns, contamination=False)
+    chain = Chain(LikelihoodTable(table), theta, alpha, unknowns, np.random.SeedSequence([*seed.generate_state(4), 6]))
+    _seat(table, theta, alpha, [chain])
+    chain.run(WARM_BATCHES * BATCH, keep=False)
+    chain.run(BATCH, keep=True)
+    last = chain.batches[0]
+    return chain.noise.added(last.mean, float(last.delta.mean())), last.alpha.mean(axis=0)
+
+
+def _seat(table: Encoded, theta: Array, alpha: Array, chains: list[Chain]) -> None:
+    """Let chains begin at the rows' memberships where alpha0 is so small that they would not find there."""
+    if alpha.sum() < UNMIXED:
+        memberships = fit_rows(table, theta, alpha).memberships
+        for chain in chains:
+            chain.seat(memberships)
 
 
 @dataclass(frozen=True)
@@ -172,6 +199,13 @@ class Chain:
         self.above = np.zeros((k, q), np.int64)
         self.batches: list[Batch] = []
 
+    def seat(self, memberships: Array) -> None:
+        """Draw the cells' components given memberships (n, k), before the first sweep."""
+        expected = np.rint(memberships * self.cells.lengths[:, None])  # counts are whole numbers
+        self.row_counts += expected
+        self._draw_cells()
+        self.row_counts -= expected
+
     def run(self, n_sweeps: int, *, keep: bool) -> None:
         """Make sweeps, and remember their batch."""
         total, squares, inner = (np.zeros_like(self.theta) for _ in range(3))
@@ -191,11 +225,7 @@ class Chain:
     def sweep(self) -> tuple[Array, Array]:
         """Draw everything once; returns theta's mean and variance (rows, k) given the cells' components."""
         cells = self.cells
-        assign_cells(
-            cells.codes, cells.starts, cells.absent, cells.likelihoods(self.noisy), self.alpha, self.cell_seed,
-            self.n_done, self.assigned, self.row_counts, self.counts,
-        )  # fmt: skip
-        self.n_done += 1
+        self._draw_cells()
         mean, variance = np.empty_like(self.theta), np.empty_like(self.theta)
         if len(cells.level_theta):
             shapes = self._draw_levels()
@@ -210,6 +240,15 @@ class Chain:
             self.theta[rows], mean[rows], variance[rows] = drawn.theta, drawn.mean, drawn.variance
         self._draw_alpha()
         return mean, variance
+
+    def _draw_cells(self) -> None:
+        """Draw the component of every cell given the others."""
+        cells = self.cells
+        assign_cells(
+            cells.codes, cells.starts, cells.absent, cells.likelihoods(self.noisy), self.alpha, self.cell_seed,
+            self.n_done, self.assigned, self.row_counts, self.counts,
+        )  # fmt: skip
+        self.n_done += 1
 
     @property
     def noisy(self) -> Array:

@@ -47,6 +47,7 @@ class Evidence:
     n_rows: int
     converged: bool
     reason: str
+    way: str
     at_bound: bool
     looked: LookedBack
 
@@ -56,6 +57,9 @@ def doubts(fit: Evidence) -> list[Notice]:
     found = [*_convergence(fit)]
     if fit.looked.structure is not None:
         found = [*_structure(fit.looked.structure), *found, *_components(fit), *_idle(fit.looked.structure)]
+    if fit.way == "latent classes":
+        told = "the fit began from latent classes, for which the guarantee of the method of moments does not hold"
+        found.append(Notice("no-guarantee", "minor", told, "compare fits with other seeds before you rely on it"))
     if fit.at_bound:
         alike = "unmixed, each in one component" if fit.alpha.sum() < 1.0 else "all nearly alike"
         bound = f"the rows look {alike}: alpha0 lies at the end of the range searched"

@@ -13,8 +13,9 @@ from mixmem.moments.estimate import MomentAccount, SplitAccount, Start
 from mixmem.records import Record
 from mixmem.refinement.admixture_start import GenotypeAccount
 from mixmem.refinement.ascent import Maximum
-from mixmem.refinement.choose import Refined
+from mixmem.refinement.choose import Refined, StartReport
 from mixmem.refinement.gibbs import ENOUGH, LARGEST_RHAT, Posterior
+from mixmem.refinement.latent_classes import ClassAccount
 from mixmem.results.doubts import Evidence, LookedBack, doubts
 from mixmem.results.notices import Notice
 from mixmem.selection.alpha0 import Alpha0
@@ -85,13 +86,17 @@ class AscentReport(Record):
 
 @dataclass(frozen=True)
 class RefineReport(Record):
-    """The method and why it was taken, the mean log-likelihood of a row before and after, and how the method fared."""
+    """The method and why it was taken, the mean log-likelihood of a row before and after, and how the method fared.
+
+    ``starts`` are those that were tried, where the first was doubtful.
+    """
 
     method: str | None
     reason: str
     likelihood_before: float | None
     likelihood_after: float | None
     likelihood_rows: int
+    starts: list[StartReport]
     gibbs: ChainsReport | None
     em: AscentReport | None
 
@@ -111,7 +116,7 @@ class FitReport(Record):
     reason: str
     warnings: list[Notice]
     structure: Structure | None
-    start: MomentAccount | GenotypeAccount | SplitAccount
+    start: MomentAccount | GenotypeAccount | SplitAccount | ClassAccount
     alpha0: Alpha0Report
     contamination: ContaminationReport
     refine: RefineReport
@@ -121,7 +126,6 @@ class FitReport(Record):
 
 def fit_report(
     table: Encoded,
-    start: Start,
     chosen: Alpha0 | None,
     refined: Refined,
     looked: LookedBack,
@@ -135,11 +139,13 @@ def fit_report(
 
     ``settled`` says that so many sweeps were asked for, settled or not.
     """
+    start = refined.start
+    assert start is not None
     converged, reason = _convergence(start, refined)
     alpha0 = _alpha0(chosen, refined, free_alpha0)
     evidence = Evidence(
-        table.schema, refined.theta, refined.alpha, table.n_rows, converged or settled, reason, alpha0.at_bound,
-        looked,
+        table.schema, refined.theta, refined.alpha, table.n_rows, converged or settled, reason, start.account.way,
+        alpha0.at_bound, looked,
     )  # fmt: skip
     return FitReport(
         rows=table.n_rows,
@@ -198,6 +204,7 @@ def _refine(refined: Refined, total: float) -> RefineReport:
         likelihood_before=None if refined.likelihood is None else refined.likelihood[0],
         likelihood_after=None if refined.likelihood is None else refined.likelihood[1],
         likelihood_rows=refined.n_scored,
+        starts=list(refined.tried),
         gibbs=None if refined.posterior is None else _chains(refined.posterior),
         em=None if refined.maximum is None else _ascent(refined.maximum, total),
     )
@@ -239,7 +246,7 @@ def _from_0_1(old: dict[str, Any]) -> dict[str, Any]:
         start = moments | {"way": "moments", "plan": old["plan"], "blocks": old["blocks"], "sweeps": old["sweeps"]}
         start |= {"matching": old["matching"], "alpha0": old["alpha0"]["of_moments"]}
         start |= {"discrepancy": old["alpha0"]["discrepancy"]}
-    refine = dict(old["refine"])
+    refine = old["refine"] | {"starts": []}
     if chains := refine.get("gibbs"):  # the figures that convergence is judged by were not kept
         rhat, size = chains["rhat"], chains["effective_sample_size"]
         refine["gibbs"] = chains | {

@@ -25,6 +25,7 @@ from benchmarks import (
     popgen,
     refined,
     solvers,
+    structure,
     wide,
 )
 
@@ -34,6 +35,7 @@ BENCHMARKS = {
     "authors": authors.run,
     "solvers": solvers.run,
     "choose_k": choose_k.run,
+    "structure": structure.run,
     "refined": refined.run,
     "coverage": coverage.run,
     "concentration": concentration.run,

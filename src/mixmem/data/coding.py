@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from mixmem.data.kinds import KINDS
-from mixmem.data.kinds.base import Kind
+from mixmem.data.kinds.base import MOST_SOFT, Kind
 from mixmem.data.schema import Schema, Variable, variable_from_dict, variable_to_dict
 from mixmem.data.soft_levels import SoftLevels
 from mixmem.errors import InputError
@@ -45,6 +45,8 @@ class ColumnCoding:
         Ends of the pieces of its soft levels: the smallest value, quantiles between, the largest.
     missing : bool
         Whether cells may be missing; their code is the one after the last.
+    frequencies : array (levels,)
+        How common the levels of a category are, where there are so many that the moments pool the rare ones; else none.
     """
 
     variable: Variable
@@ -52,6 +54,7 @@ class ColumnCoding:
     edges: Array = field(default_factory=lambda: NO_VALUES)
     knots: tuple[float, ...] = ()
     missing: bool = False
+    frequencies: Array = field(default_factory=lambda: NO_VALUES)
 
     @property
     def name(self) -> str:
@@ -114,6 +117,8 @@ class ColumnCoding:
                 f"variable {mine.name!r} is rounded to {len(self.values):,} values in the one and to "
                 f"{len(other.values):,} others in the other"
             )
+        if not np.array_equal(self.frequencies, other.frequencies):
+            return f"variable {mine.name!r} has other rare levels in the one than in the other"
         if self.missing != other.missing:
             return f"variable {mine.name!r} may be missing in only one of them"
         return None
@@ -121,13 +126,16 @@ class ColumnCoding:
     def to_dict(self) -> dict[str, Any]:
         """Return a form that JSON can hold; floats come back to the last bit."""
         grid = {"values": self.values.tolist(), "edges": self.edges.tolist(), "knots": list(self.knots)}
-        return variable_to_dict(self.variable) | grid | {"missing": self.missing}
+        rare = {"frequencies": self.frequencies.tolist()} if len(self.frequencies) else {}
+        return variable_to_dict(self.variable) | grid | {"missing": self.missing} | rare
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> ColumnCoding:
         """Return what :meth:`to_dict` was made from."""
         values, edges = (np.array(document[name], dtype=np.float64) for name in ("values", "edges"))
-        return cls(variable_from_dict(document), values, edges, tuple(document["knots"]), bool(document["missing"]))
+        common = np.array(document.get("frequencies", []), dtype=np.float64)
+        knots, missing = tuple(document["knots"]), bool(document["missing"])
+        return cls(variable_from_dict(document), values, edges, knots, missing, common)
 
 
 @dataclass(frozen=True)
@@ -189,6 +197,15 @@ class Coding:
     def complete(self) -> Coding:
         """Return the same coding without missing cells."""
         return Coding(tuple(replace(column, missing=False) for column in self.columns))
+
+    def pooling(self, codes: np.ndarray, weights: Array | None = None) -> Coding:
+        """Return the coding in which columns of very many levels pool those that are rare in codes (n, p)."""
+        wide = [j for j, column in enumerate(self.columns) if column.own_kind.pools and column.n_codes > MOST_SOFT]
+        columns = list(self.columns)
+        for j in wide:
+            counts = np.bincount(codes[:, j], weights, columns[j].n_codes + 1)[: columns[j].n_codes]
+            columns[j] = replace(columns[j], frequencies=counts / max(counts.sum(), 1e-300))
+        return Coding(tuple(columns)) if wide else self
 
     def take(self, variables: Sequence[int] | np.ndarray) -> Coding:
         """Return the coding of some of the variables, in the order given."""

@@ -206,7 +206,7 @@ def encode(
     for group in groups:
         group.write(codes, list(learned.columns), table)
     row_ids = np.arange(table.n_rows) if table.row_ids is None else table.row_ids
-    return Encoded(codes, learned, row_ids, weights)
+    return Encoded(codes, learned.pooling(codes, weights) if coding is None else learned, row_ids, weights)
 
 
 def learn_coding(*sources: Any, kinds: Mapping[str, str] | None = None, missing: Any = None) -> Coding:

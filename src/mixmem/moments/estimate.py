@@ -32,6 +32,8 @@ class Settings:
     n_sweeps: int | None
     """None: until theta changes little."""
     n_restarts: int
+    memory_limit: int | None = None
+    """Bytes that a fit may take; None for what there is."""
 
     @property
     def effort(self) -> Effort:

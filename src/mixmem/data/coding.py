@@ -207,6 +207,18 @@ class Coding:
             columns[j] = replace(columns[j], frequencies=counts / max(counts.sum(), 1e-300))
         return Coding(tuple(columns)) if wide else self
 
+    @property
+    def pooled(self) -> bool:
+        """Return whether the moments pool rare levels of some column."""
+        return any(len(column.frequencies) for column in self.columns)
+
+    @property
+    def unpooled(self) -> Coding:
+        """Return the same coding with every level of a category as a soft level of its own."""
+        if not self.pooled:
+            return self
+        return Coding(tuple(replace(column, frequencies=NO_VALUES) for column in self.columns))
+
     def take(self, variables: Sequence[int] | np.ndarray) -> Coding:
         """Return the coding of some of the variables, in the order given."""
         return Coding(tuple(self.columns[int(j)] for j in variables))

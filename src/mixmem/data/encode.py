@@ -105,6 +105,11 @@ class Encoded:
         return replace(self, codes=codes, coding=self.coding.take(variables))
 
     @property
+    def unpooled(self) -> Encoded:
+        """The table with every level of a category as a soft level of its own."""
+        return replace(self, coding=self.coding.unpooled) if self.coding.pooled else self
+
+    @property
     def whole(self) -> bool:
         """Whether every row stands for a whole number of rows."""
         return self.weights is None or bool((self.weights == np.rint(self.weights)).all())

@@ -14,7 +14,7 @@ from mixmem.engine.local import threads
 from mixmem.errors import InputError
 from mixmem.models._fitted import Fitted, Training
 from mixmem.moments.anchors import anchor_moments, make_plan
-from mixmem.moments.estimate import Settings, Start, estimate
+from mixmem.moments.estimate import Settings, Start, estimate, start_of
 from mixmem.moments.sums import FirstMoments, first_moments
 from mixmem.parameters import PARAMETERS, bytes_of, check_parameters
 from mixmem.progress import Progress
@@ -168,7 +168,8 @@ class Learner(Fitted):
             chosen = choose_alpha0(table, settings, seed=seed, progress=progress, first=first)
         alpha0 = given if chosen is None else chosen.value
         found = estimate(table, plan, first, block, alpha0, settings, seed=seed, progress=progress)
-        return Began(found.start(first), chosen, first)
+        start = start_of(found, table, first, settings, seed=seed, progress=progress)
+        return Began(start, chosen, first)
 
     def _warn_if_not_converged(self) -> None:
         # so many sweeps were asked for, settled or not

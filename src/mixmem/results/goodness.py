@@ -159,8 +159,7 @@ def goodness_of_fit(
 def as_categories(table: Encoded, theta: Array, first: FirstMoments | None = None) -> tuple[Encoded, Array]:
     """Return the table and theta with every variable as categories: numbers by their quarters, genotypes by one of the
     copies, drawn at random."""
-    soft = table.coding.soft
-    if table.schema.has("plain").all() and np.array_equal(soft.sizes, table.schema.sizes):
+    if table.schema.has("plain").all() and not table.coding.pooled:
         return table, theta
     first = first_moments(table) if first is None else first
     rng = np.random.default_rng(0)

@@ -2,8 +2,8 @@
 
 To the moments a level is a soft level of its own. Of a column with more than :data:`MOST_SOFT` levels only the most
 frequent ones are; the others are pooled in one. Rare levels say little each, and third moments of thousands of levels
-fit no memory. What the moments find of the pool is spread over its levels by how common they are; refinement works on
-the levels themselves.
+fit no memory. What the moments find of the pool is spread over its levels by how common they are, from where sweeps go
+on over all levels: they have no third moments to keep. Refinement works on the levels themselves.
 """
 
 from __future__ import annotations

@@ -329,6 +329,11 @@ def test_files_that_are_not_what_their_names_say(tmp_path, capsys, name):
         (["-k", 2, "--p", "P"], "--p writes allele frequencies, but 9 of the 9 variables are no genotypes"),
         (["-k", 2, "--q", "same", "--p", "same"], "--q and --p name the same file"),
         (["-k", 2, "--jobs", 0], "Invalid value for '--jobs'"),
+        (
+            ["-k", 2, "--memory-limit", "lots"],
+            "memory_limit must be None or a number of bytes, such as 2000000000 or '2GB'",
+        ),
+        (["-k", 2, "--memory-limit", "2kB"], "needs about"),
         (["-k", 2, "--quiet", "--verbose"], "give one of them"),
         (["-k", 2, "--sedd", 1], "--sedd"),
     ],
@@ -338,6 +343,14 @@ def test_bad_options_are_refused(monkeypatch, fitted, tmp_path, capsys, options,
     monkeypatch.chdir(tmp_path)
     refused(capsys, message, "fit", fitted / "data.csv", "--out", tmp_path / "o", *id_option, *options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_limit_of_memory_from_a_file_of_options(fitted, tmp_path, capsys):
+    (tmp_path / "fit.toml").write_text('memory-limit = "2 kB"')
+    arguments = [fitted / "data.csv", "--id", "who", "--config", tmp_path / "fit.toml", "--out", tmp_path / "o"]
+    refused(capsys, "but memory_limit (--memory-limit) is 2 kB; ", "fit", *arguments, "-k", 2)
+    refused(capsys, "but memory_limit (--memory-limit) is 2 kB; ", "choose-k", *arguments)
+    assert [path.name for path in tmp_path.iterdir()] == ["fit.toml"]
 
 
 def test_options_are_refused_before_the_data_are_read(tmp_path, capsys):

@@ -100,29 +100,30 @@ def refuse_beyond(limit: int | None, table: Encoded, plan: Plan, settings: Setti
     most = available_memory() if limit is None else limit
     if needs.total <= most:
         return
-    k, coding = settings.n_components, table.coding
-    anchors = np.concatenate(plan.anchors)
-    where = {
-        needs.block: (f"the third moments of {_widest(coding, anchors)}", "such columns"),
-        needs.partitions: (f"the blocks of {_widest(coding, np.arange(coding.n_variables))}", "such columns"),
-        needs.sweeps: (f"the features of {table.n_rows:,} rows", "columns, or use fewer rows"),
-        needs.refinement: (
-            f"the likelihoods of {table.n_rows:,} rows and of {_widest(coding, np.arange(coding.n_variables))}",
-            "such columns",
-        ),
-    }
-    most_of_it, what = where[max(where)]
-    bound = "memory_limit (--memory-limit) allows" if limit is not None else "are available"
-    way = "raise memory_limit" if limit is not None else "use a machine with more memory"
+    what, way = _largest(needs, table, plan)
+    bound = f"{in_bytes(most)} are available" if limit is None else f"memory_limit (--memory-limit) is {in_bytes(most)}"
+    last = "use a machine with more memory" if limit is None else "raise the limit"
     raise InputError(
-        f"the fit with {k} components needs about {in_bytes(needs.total)} of memory, most of it for {most_of_it}, and "
-        f"{in_bytes(most)} {bound}; drop {what} or declare them of another kind, take fewer components, or {way}"
+        f"the fit with {settings.n_components} components needs about {in_bytes(needs.total)} of memory, most of it for "
+        f"{what}, but {bound}; {way}, take fewer components, or {last}"
     )
+
+
+def _largest(needs: Needs, table: Encoded, plan: Plan) -> tuple[str, str]:
+    """Return what takes most, in words, and what can be done about it."""
+    coding, everything = table.coding, np.arange(table.n_variables)
+    blocks, others = max(needs.block, needs.partitions), max(needs.sweeps, needs.refinement)
+    if others > blocks and table.n_rows >= coding.soft.n_cells:
+        return f"what is known of {table.n_rows:,} rows", "use fewer rows"
+    members = np.concatenate(plan.anchors) if needs.block > max(needs.partitions, others) else everything
+    what = "third moments" if blocks >= others else "probabilities of the levels"
+    return f"the {what} of {_widest(coding, members)}", "drop such columns, declare them of another kind"
 
 
 def _widest(coding: Coding, variables: Positions) -> str:
     """Name the variables with most levels: 'city' (7,000 levels), 'street' (900 levels) and 4 others."""
     sizes = coding.schema.sizes
+    variables = np.sort(variables)
     order = variables[np.argsort(-sizes[variables], kind="stable")]
     named = [f"{coding.names[j]!r} ({int(sizes[j]):,} levels)" for j in order[:NAMED] if coding.columns[j].levels]
     left = len(variables) - len(named)

@@ -108,7 +108,7 @@ def test_rank_counts_every_variable_once():
 
 
 def strong_and_wide():
-    """Return a table of 20 columns of 60 levels, which tell components apart, and of 80 of 3 levels, which hardly do."""
+    """Return a table of 20 columns of 60 levels, which tell components apart, and 80 of 3 levels, which hardly do."""
     rng = np.random.default_rng(0)
     component = rng.integers(3, size=3000)
     columns = {}

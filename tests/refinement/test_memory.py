@@ -92,6 +92,11 @@ def test_a_refusal_says_what_takes_the_memory(table, words):
         GDLM(3, alpha0=0.6, refine=None, memory_limit=1_000_000).fit(table)
 
 
+def test_levels_are_named_where_sampling_them_takes_the_memory():
+    with pytest.raises(InputError, match=r"for the probabilities of the levels of 'x0' \(90 levels\), .* and 3 others"):
+        GDLM(20, alpha0=2.0, refine="gibbs", random_state=0, memory_limit=10_000_000).fit(WIDE)
+
+
 def test_without_a_limit_the_memory_of_the_machine_is_one(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 2_000_000)
     with pytest.raises(InputError, match=r"but 2 MB are available; .* or use a machine with more memory"):

@@ -100,20 +100,21 @@ def refuse_beyond(limit: int | None, table: Encoded, plan: Plan, settings: Setti
     most = available_memory() if limit is None else limit
     if needs.total <= most:
         return
-    what, way = _largest(needs, table, plan)
+    rowless = memory_needed(table.take(slice(0, 0)), plan, settings, method)
+    what, way = _largest(needs, rowless, table, plan)
     bound = f"{in_bytes(most)} are available" if limit is None else f"memory_limit (--memory-limit) is {in_bytes(most)}"
     last = "use a machine with more memory" if limit is None else "raise the limit"
     raise InputError(
-        f"the fit with {settings.n_components} components needs about {in_bytes(needs.total)} of memory, most of it for "
-        f"{what}, but {bound}; {way}, take fewer components, or {last}"
+        f"the fit with {settings.n_components} components needs about {in_bytes(needs.total)} of memory, most of it "
+        f"for {what}, but {bound}; {way}, take fewer components, or {last}"
     )
 
 
-def _largest(needs: Needs, table: Encoded, plan: Plan) -> tuple[str, str]:
-    """Return what takes most, in words, and what can be done about it."""
+def _largest(needs: Needs, rowless: Needs, table: Encoded, plan: Plan) -> tuple[str, str]:
+    """Return what takes most, in words, and what can be done about it; ``rowless`` is what a table of no rows needs."""
     coding, everything = table.coding, np.arange(table.n_variables)
     blocks, others = max(needs.block, needs.partitions), max(needs.sweeps, needs.refinement)
-    if others > blocks and table.n_rows >= coding.soft.n_cells:
+    if others > blocks and max(rowless.sweeps, rowless.refinement) < 0.5 * others:
         return f"what is known of {table.n_rows:,} rows", "use fewer rows"
     members = np.concatenate(plan.anchors) if needs.block > max(needs.partitions, others) else everything
     what = "third moments" if blocks >= others else "probabilities of the levels"

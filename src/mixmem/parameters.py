@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -32,6 +33,22 @@ def _concentration(value: Any) -> bool:
 
 def _share(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and type(value) is not bool and 0.0 <= float(value) < 1.0
+
+
+UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def bytes_of(value: Any) -> int | None:
+    """Return the bytes of a limit: a number of them, or a text with a unit; None if it is neither, or nothing.
+
+    >>> bytes_of("2GB"), bytes_of("500 mb"), bytes_of("1.5GiB"), bytes_of(4096), bytes_of("much")
+    (2000000000, 500000000, 1610612736, 4096, None)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", str(value).lower())
+    if found is None or type(value) is bool:
+        return None
+    number, unit, binary = found.groups()
+    return int(float(number) * (1024 if binary else 1000) ** UNITS[unit]) or None
 
 
 def _auto_or(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -73,6 +90,10 @@ PARAMETERS: dict[str, Allowed] = {
     "n_jobs": Allowed(
         "None (all cores), -1 (all cores) or an integer of at least 1",
         lambda value: value is None or value == -1 or _integer(1)(value),
+    ),
+    "memory_limit": Allowed(
+        "None or a number of bytes, such as 2000000000 or '2GB'",
+        lambda value: value is None or bytes_of(value) is not None,
     ),
     "verbose": Allowed("True or False", lambda value: isinstance(value, (bool, np.bool_, int))),
 }

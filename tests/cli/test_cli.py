@@ -74,7 +74,7 @@ def test_fit_hands_its_options_to_the_estimator(monkeypatch, fitted, tmp_path, c
     monkeypatch.setattr(Learner, "fit", fit)
     options = "--alpha0 0.7 --refine none --contamination 0.1 --partitions 3 --sweeps 4 --solver wnmf --restarts 2"
     arguments = ["fit", fitted / "data.csv", "-k", 3, "--id", "who", "--out", tmp_path / "o", *options.split()]
-    code, out, err = run(capsys, *arguments, "--matching", "angle", "--seed", 5, "--jobs", 1)
+    code, out, err = run(capsys, *arguments, "--matching", "angle", "--seed", 5, "--jobs", 1, "--memory-limit", "2GB")
     assert code == 1
     assert out == ""
     assert err == "mixmem: failed with Stop: enough; run again with --verbose for the traceback\n"
@@ -82,7 +82,7 @@ def test_fit_hands_its_options_to_the_estimator(monkeypatch, fitted, tmp_path, c
     assert seen == {
         "n_components": 3, "alpha0": 0.7, "variables": None, "missing": None, "anchors": "auto", "n_partitions": 3,
         "sweeps": 4, "solver": "wnmf", "matching": "angle", "refine": None, "contamination": 0.1, "n_restarts": 2,
-        "random_state": 5, "n_jobs": 1, "verbose": False, "rows": (200, 9), "ids": ["r0", "r1"],
+        "random_state": 5, "n_jobs": 1, "memory_limit": "2GB", "verbose": False, "rows": (200, 9), "ids": ["r0", "r1"],
     }  # fmt: skip
     assert "Traceback" in run(capsys, *arguments, "--verbose")[2]
 
@@ -329,6 +329,11 @@ def test_files_that_are_not_what_their_names_say(tmp_path, capsys, name):
         (["-k", 2, "--p", "P"], "--p writes allele frequencies, but 9 of the 9 variables are no genotypes"),
         (["-k", 2, "--q", "same", "--p", "same"], "--q and --p name the same file"),
         (["-k", 2, "--jobs", 0], "Invalid value for '--jobs'"),
+        (
+            ["-k", 2, "--memory-limit", "lots"],
+            "memory_limit must be None or a number of bytes, such as 2000000000 or '2GB'",
+        ),
+        (["-k", 2, "--memory-limit", "2kB"], "needs about"),
         (["-k", 2, "--quiet", "--verbose"], "give one of them"),
         (["-k", 2, "--sedd", 1], "--sedd"),
     ],
@@ -338,6 +343,14 @@ def test_bad_options_are_refused(monkeypatch, fitted, tmp_path, capsys, options,
     monkeypatch.chdir(tmp_path)
     refused(capsys, message, "fit", fitted / "data.csv", "--out", tmp_path / "o", *id_option, *options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_limit_of_memory_from_a_file_of_options(fitted, tmp_path, capsys):
+    (tmp_path / "fit.toml").write_text('memory-limit = "2 kB"')
+    arguments = [fitted / "data.csv", "--id", "who", "--config", tmp_path / "fit.toml", "--out", tmp_path / "o"]
+    refused(capsys, "but memory_limit (--memory-limit) is 2 kB; ", "fit", *arguments, "-k", 2)
+    refused(capsys, "but memory_limit (--memory-limit) is 2 kB; ", "choose-k", *arguments)
+    assert [path.name for path in tmp_path.iterdir()] == ["fit.toml"]
 
 
 def test_options_are_refused_before_the_data_are_read(tmp_path, capsys):
@@ -943,11 +956,13 @@ def enough(monkeypatch):
 
 
 def test_choose_k_hands_its_options_on_and_leaves_nothing_when_interrupted(enough, fitted, tmp_path, capsys):
-    arguments = ["choose-k", fitted / "data.csv", "--id", "who", "--from", 3, "--to", 6, "--alpha0", 0.4]
+    arguments = ["choose-k", fitted / "data.csv", "--id", "who", "--from", 3, "--to", 6, "--alpha0", 0.4,
+                 "--memory-limit", "1GB"]  # fmt: skip
     code, out, err = run(capsys, *arguments, "--splits", 4, "--seed", 5, "--jobs", 1, "--out", tmp_path / "a" / "b")
     assert (code, out, err) == (130, "", "mixmem: interrupted; nothing was written\n")
     assert enough == {
-        "k_range": (3, 6), "alpha0": 0.4, "n_splits": 4, "random_state": 5, "n_jobs": 1, "rows": (200, 9)
+        "k_range": (3, 6), "alpha0": 0.4, "n_splits": 4, "random_state": 5, "n_jobs": 1, "memory_limit": "1GB",
+        "rows": (200, 9),
     }  # fmt: skip
     assert list(tmp_path.iterdir()) == []
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from mixmem import InputError, Schema, Variable, make_plan, simulate_gdlm
+from mixmem import InputError, Schema, Variable, encode, make_plan, simulate_gdlm
 from mixmem.data.coding import Coding
 from mixmem.moments.anchors import capacity, carries
+from mixmem.moments.memory import block_bytes
 
 
 def plan_of(table, k, seed=0, **options):
@@ -103,3 +105,39 @@ def test_rank_counts_every_variable_once():
     assert carries(coding, modes, 5)
     assert carries(coding, modes, 6)  # Kruskal: 5 + 5 + 5 >= 2 * 6 + 2
     assert not carries(coding, modes, 7)
+
+
+def strong_and_wide():
+    """Return a table of 20 columns of 60 levels, which tell components apart, and 80 of 3 levels, which hardly do."""
+    rng = np.random.default_rng(0)
+    component = rng.integers(3, size=3000)
+    columns = {}
+    for name, count, n_levels, share in (("w", 20, 60, 0.9), ("n", 80, 3, 0.4)):
+        for j in range(count):
+            values = np.where(rng.random(3000) < share, component, rng.integers(n_levels, size=3000))
+            values[:n_levels] = np.arange(n_levels)
+            columns[f"{name}{j}"] = values
+    return encode(pd.DataFrame(columns), kinds=dict.fromkeys(columns, "categorical"))
+
+
+def test_anchors_with_fewer_levels_are_taken_where_the_block_would_be_too_large():
+    table = strong_and_wide()
+    plans = [
+        make_plan(table, 3, rng=np.random.default_rng(0), memory_limit=limit) for limit in (None, 10**9, 500_000, 10)
+    ]
+    sizes = [block_bytes(table.coding, plan.anchors, table.n_rows, 3) for plan in plans]
+    assert 50_000_000 < sizes[0] == sizes[1] < 10**9
+    assert sizes[2] <= 500_000
+    assert carries(table.coding, plans[2].anchors, 3)
+    together = np.concatenate(plans[2].anchors)
+    assert len(set(together.tolist())) == len(together)
+    assert str(plans[0]) == str(plans[1]) == str(plans[3])  # what cannot be met changes nothing: it is refused later
+
+
+def test_more_anchors_are_taken_where_a_few_narrow_ones_do_not_carry_the_components():
+    table = strong_and_wide()
+    few, many = (make_plan(table, 14, rng=np.random.default_rng(0), memory_limit=limit) for limit in (None, 1_000_000))
+    assert block_bytes(table.coding, many.anchors, table.n_rows, 14) <= 1_000_000
+    assert carries(table.coding, many.anchors, 14)
+    assert max(table.coding.soft.sizes[np.concatenate(many.anchors)]) == 3
+    assert len(np.concatenate(many.anchors)) > len(np.concatenate(few.anchors))

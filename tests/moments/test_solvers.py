@@ -301,7 +301,7 @@ def test_what_solvers_need_is_said_before_they_run(monkeypatch):
         factorize(tensor, 2, solver="tpm")
     with pytest.raises(InputError, match=r"pairs must have the shapes"):
         factorize(tensor, 2, solver="tpm", pairs=(np.ones((3, 3)),) * 3)
-    monkeypatch.setattr("mixmem.moments.solvers._free_memory", lambda: 1000)
+    monkeypatch.setattr("mixmem.moments.solvers.available_memory", lambda: 1000)
     with pytest.raises(InputError, match=r"'meld' needs 2,720 bytes of memory .* 1,000 are free"):
         factorize(tensor, 2, solver="meld")
     monkeypatch.undo()

@@ -48,7 +48,7 @@ def run_choice(
     """Read once and choose; ``settings`` are the parameters of :func:`mixmem.choose_k`."""
     described = described or Described()
     check_candidates(settings["k_range"], settings["n_splits"])  # before the data are read: that may take long
-    check_parameters({name: settings[name] for name in ("alpha0", "random_state", "n_jobs")})
+    check_parameters({name: settings[name] for name in ("alpha0", "random_state", "n_jobs", "memory_limit")})
     progress = current()
     with progress.stage("reading"):
         table, missing = described.encode(data)

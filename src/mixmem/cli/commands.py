@@ -80,6 +80,7 @@ def fit(
     cv: options.Folds = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
+    memory_limit: options.MemoryLimit = None,
     config: options.Config = None,
     strict: options.Strict = False,
     quiet: options.Quiet = False,
@@ -105,6 +106,7 @@ def fit(
         "n_restarts": restarts,
         "random_state": seed,
         "n_jobs": jobs,
+        "memory_limit": memory_limit,
     }
     accept = refuse_for(frequencies=p is not None, folds=cv is not None)
     with options.shown(quiet, verbose), fit_places(out, q, p, data) as places:
@@ -131,6 +133,7 @@ def choose_k(
     splits: options.Splits = 2,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
+    memory_limit: options.MemoryLimit = None,
     config: options.Config = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -147,6 +150,7 @@ def choose_k(
         "n_splits": splits,
         "random_state": seed,
         "n_jobs": jobs,
+        "memory_limit": memory_limit,
     }
     with options.shown(quiet, verbose), staged_folder(out, CHOICE_FILES) as folder:
         result = run_choice(data, settings, described=described, quiet=quiet)

@@ -106,6 +106,15 @@ Folds = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same data, same result, on any number of cores.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", min=1, metavar="N", help="Threads.  [default: all cores]")]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="Memory that the work may take, such as 2GB; what needs more is refused.  [default: what is available]",
+        show_default=False,
+    ),
+]
 Config = Annotated[
     Path | None,
     typer.Option(

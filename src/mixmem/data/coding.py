@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from mixmem.data.kinds import KINDS
-from mixmem.data.kinds.base import Kind
+from mixmem.data.kinds.base import MOST_SOFT, Kind
 from mixmem.data.schema import Schema, Variable, variable_from_dict, variable_to_dict
 from mixmem.data.soft_levels import SoftLevels
 from mixmem.errors import InputError
@@ -47,6 +47,8 @@ class ColumnCoding:
         Whether cells may be missing; their code is the one after the last.
     resolution : float
         The step in which a column of numbers was measured: 1 of whole numbers, next to nothing where no two are equal.
+    frequencies : array (levels,)
+        How common the levels of a category are, where there are so many that the moments pool the rare ones; else none.
     """
 
     variable: Variable
@@ -55,6 +57,7 @@ class ColumnCoding:
     knots: tuple[float, ...] = ()
     missing: bool = False
     resolution: float = 0.0
+    frequencies: Array = field(default_factory=lambda: NO_VALUES)
 
     @property
     def name(self) -> str:
@@ -118,6 +121,8 @@ class ColumnCoding:
                 f"variable {mine.name!r} is rounded to {len(self.values):,} values in the one and to "
                 f"{len(other.values):,} others in the other"
             )
+        if not np.array_equal(self.frequencies, other.frequencies):
+            return f"variable {mine.name!r} has other rare levels in the one than in the other"
         if self.missing != other.missing:
             return f"variable {mine.name!r} may be missing in only one of them"
         return None
@@ -125,14 +130,18 @@ class ColumnCoding:
     def to_dict(self) -> dict[str, Any]:
         """Return a form that JSON can hold; floats come back to the last bit."""
         grid = {"values": self.values.tolist(), "edges": self.edges.tolist(), "knots": list(self.knots)}
-        return variable_to_dict(self.variable) | grid | {"missing": self.missing, "resolution": self.resolution}
+        rare = {"frequencies": self.frequencies.tolist()} if len(self.frequencies) else {}
+        kept = {"missing": self.missing, "resolution": self.resolution}
+        return variable_to_dict(self.variable) | grid | kept | rare
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> ColumnCoding:
         """Return what :meth:`to_dict` was made from."""
         values, edges = (np.array(document[name], dtype=np.float64) for name in ("values", "edges"))
+        common = np.array(document.get("frequencies", []), dtype=np.float64)
         knots, missing = tuple(document["knots"]), bool(document["missing"])
-        return cls(variable_from_dict(document), values, edges, knots, missing, float(document.get("resolution", 0.0)))
+        resolution = float(document.get("resolution", 0.0))
+        return cls(variable_from_dict(document), values, edges, knots, missing, resolution, common)
 
 
 @dataclass(frozen=True)
@@ -194,6 +203,27 @@ class Coding:
     def complete(self) -> Coding:
         """Return the same coding without missing cells."""
         return Coding(tuple(replace(column, missing=False) for column in self.columns))
+
+    def pooling(self, codes: np.ndarray, weights: Array | None = None) -> Coding:
+        """Return the coding in which columns of very many levels pool those that are rare in codes (n, p)."""
+        wide = [j for j, column in enumerate(self.columns) if column.own_kind.pools and column.n_codes > MOST_SOFT]
+        columns = list(self.columns)
+        for j in wide:
+            counts = np.bincount(codes[:, j], weights, columns[j].n_codes + 1)[: columns[j].n_codes]
+            columns[j] = replace(columns[j], frequencies=counts / max(counts.sum(), 1e-300))
+        return Coding(tuple(columns)) if wide else self
+
+    @property
+    def pooled(self) -> bool:
+        """Return whether the moments pool rare levels of some column."""
+        return any(len(column.frequencies) for column in self.columns)
+
+    @property
+    def unpooled(self) -> Coding:
+        """Return the same coding with every level of a category as a soft level of its own."""
+        if not self.pooled:
+            return self
+        return Coding(tuple(replace(column, frequencies=NO_VALUES) for column in self.columns))
 
     def take(self, variables: Sequence[int] | np.ndarray) -> Coding:
         """Return the coding of some of the variables, in the order given."""

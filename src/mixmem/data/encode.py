@@ -105,6 +105,11 @@ class Encoded:
         return replace(self, codes=codes, coding=self.coding.take(variables))
 
     @property
+    def unpooled(self) -> Encoded:
+        """The table with every level of a category as a soft level of its own."""
+        return replace(self, coding=self.coding.unpooled) if self.coding.pooled else self
+
+    @property
     def whole(self) -> bool:
         """Whether every row stands for a whole number of rows."""
         return self.weights is None or bool((self.weights == np.rint(self.weights)).all())
@@ -206,7 +211,7 @@ def encode(
     for group in groups:
         group.write(codes, list(learned.columns), table)
     row_ids = np.arange(table.n_rows) if table.row_ids is None else table.row_ids
-    return Encoded(codes, learned, row_ids, weights)
+    return Encoded(codes, learned.pooling(codes, weights) if coding is None else learned, row_ids, weights)
 
 
 def learn_coding(*sources: Any, kinds: Mapping[str, str] | None = None, missing: Any = None) -> Coding:

@@ -100,7 +100,8 @@ class SoftLevels:
         self.offsets = _offsets(self.sizes)
         self.cell_offsets = _offsets(codes + gaps)
         self.absent = np.where(gaps, codes, -1)
-        self.plain = not gaps.any() and all(column.own_kind.plain for column in columns)
+        kinds = all(column.own_kind.plain for column in columns)
+        self.plain = kinds and not gaps.any() and np.array_equal(self.sizes, codes)
 
     @cached_property
     def levels(self) -> tuple[Positions, Array]:

@@ -17,14 +17,15 @@ from mixmem.likelihood.contamination import noisy_theta
 from mixmem.likelihood.memberships import fit_rows
 from mixmem.models._fitted import Fitted, Training
 from mixmem.moments.anchors import anchor_moments, make_plan
-from mixmem.moments.estimate import Settings, Start, estimate
+from mixmem.moments.estimate import Settings, Start, estimate, start_of
 from mixmem.moments.sums import FirstMoments, first_moments
-from mixmem.parameters import PARAMETERS, check_parameters
+from mixmem.parameters import PARAMETERS, bytes_of, check_parameters
 from mixmem.progress import Progress
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.refinement.admixture_start import genotype_start
 from mixmem.refinement.choose import Refined, choose_method, refine
 from mixmem.refinement.latent_classes import is_doubtful, latent_class_start, within_reach
+from mixmem.refinement.memory import refuse_beyond
 from mixmem.results.doubts import LookedBack
 from mixmem.results.fit_report import fit_report
 from mixmem.results.uncertainty import from_posterior
@@ -77,6 +78,7 @@ class Learner(Fitted):
         n_restarts: int = 10,
         random_state: int | np.random.Generator | None = None,
         n_jobs: int | None = None,
+        memory_limit: int | str | None = None,
         verbose: bool = False,
     ):
         self.n_components = n_components
@@ -93,6 +95,7 @@ class Learner(Fitted):
         self.n_restarts = n_restarts
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
         self.verbose = verbose
 
     def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
@@ -138,6 +141,7 @@ class Learner(Fitted):
             matching=self.matching,
             n_sweeps=None if self.sweeps == "auto" else int(self.sweeps),
             n_restarts=int(self.n_restarts),
+            memory_limit=bytes_of(self.memory_limit),
         )
 
     @property
@@ -168,15 +172,16 @@ class Learner(Fitted):
                 return Began((classes(first, alpha0=given),), None, first)
             plan = make_plan(
                 table, settings.n_components, anchors=self.anchors, n_partitions=self.n_partitions,
-                rng=np.random.default_rng(seed), first=first,
+                rng=np.random.default_rng(seed), first=first, memory_limit=settings.memory_limit,
             )  # fmt: skip
+            refuse_beyond(settings.memory_limit, table, plan, settings, method)
             block = anchor_moments(table, plan)
         chosen = None
         if self._free_alpha0 and block is not None:
             chosen = choose_alpha0(table, settings, seed=seed, progress=progress, first=first)
         alpha0 = given if chosen is None else chosen.value
         found = estimate(table, plan, first, block, alpha0, settings, seed=seed, progress=progress)
-        start = found.start(first)
+        start = start_of(found, table, first, settings, seed=seed, progress=progress)
         if method == "gibbs" and self._free_anchors and block is not None and is_doubtful(start):
             return Began((start, classes(first, alpha0=alpha0)), chosen, first)
         return Began((start,), chosen, first)

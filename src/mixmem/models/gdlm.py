@@ -56,6 +56,10 @@ class GDLM(Learner, Transformer, Estimator):
         every time.
     n_jobs : None or int
         Threads; None for all cores.
+    memory_limit : None, int or str
+        Bytes that a fit may take beside Python and the table as read, such as 2000000000 or "2GB". Anchors are chosen
+        so that it suffices, where that is possible; what needs more is refused before it begins. None for the memory
+        that is available. Genotypes whose likelihood is climbed have no moments, and are not bounded.
     verbose : bool
         Say on standard error what is done and how long it took.
 

@@ -15,6 +15,7 @@ from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema
 from mixmem.data.soft_levels import starts_of
 from mixmem.errors import InputError
+from mixmem.moments.memory import BLOCK_BYTES, block_bytes
 from mixmem.moments.sums import (
     BlockMoments,
     FirstMoments,
@@ -112,11 +113,13 @@ def make_plan(
     n_partitions: str | int = "auto",
     rng: np.random.Generator,
     first: FirstMoments | None = None,
+    memory_limit: int | None = None,
 ) -> Plan:
     """Choose anchors from the data (or take them by name) and split the other variables at random.
 
     Anchors found are those whose levels vary most with the rest of the table, taken greedily so that each mode spans
-    as many directions as it can: full column rank, columns far apart in angle.
+    as many directions as it can: full column rank, columns far apart in angle. Where their block would take too much
+    memory, variables with fewer levels are taken, as far as these carry the components.
 
     Parameters
     ----------
@@ -132,6 +135,8 @@ def make_plan(
         What is random about it.
     first : FirstMoments or None
         The table's first moments, if they are known already.
+    memory_limit : int or None
+        Bytes that the anchors' block may take, if others can be found; None for a gigabyte.
 
     Returns
     -------
@@ -154,12 +159,11 @@ def make_plan(
         # the paper's way keeps its blocks small; the default way forms one block only and can afford a better one
         rows = max(4 * k, 48) if n_partitions == "auto" else max(2 * k, 16)
         size = int(np.ceil(rows / coding.soft.sizes.mean()))
-        if coding.n_variables <= 3 * size + (size if n_partitions == "auto" else 0):
-            modes = _deal(coding, rng.permutation(everything))
-        else:
-            modes = _informative(table, k, size, rng, first)
-            if not carries(coding, modes, k):
-                modes = _deal(coding, rng.permutation(everything))
+        most = BLOCK_BYTES if memory_limit is None else memory_limit
+        short = coding.n_variables <= 3 * size + (size if n_partitions == "auto" else 0)
+        modes = _deal(coding, rng.permutation(everything)) if short else None
+        if modes is None or block_bytes(coding, modes, table.n_rows, k) > most:
+            modes = _found(table, k, min(size, coding.n_variables // 3), rng, first, most)
         advice = f"at most {largest_k(coding)} components, or more variables"
     else:
         modes = _named(coding.schema, anchors)
@@ -216,8 +220,40 @@ def _named(schema: Schema, anchors: Sequence[Sequence[str]]) -> Modes:
     return u, v, w
 
 
-def _informative(table: Encoded, k: int, size: int, rng: np.random.Generator, first: FirstMoments | None) -> Modes:
+def _found(table: Encoded, k: int, size: int, rng: np.random.Generator, first: FirstMoments | None, most: int) -> Modes:
     """Choose three sets of ``size`` variables whose covariance with a random sketch of the others is large and varied.
+
+    All variables are dealt where these do not carry k components. If that takes more than ``most`` bytes, variables of
+    ever fewer levels are tried, more of them where a few do not carry the components; without success it stays.
+    """
+    coding, sizes = table.coding, table.coding.soft.sizes
+    covariance = _sketched(table, k, rng, first)
+    strength = np.add.reduceat((covariance**2).sum(axis=1), coding.soft.offsets[:-1])
+    order = np.argsort(-strength, kind="stable")
+
+    def fits(modes: Modes) -> bool:
+        return block_bytes(coding, modes, table.n_rows, k) <= most
+
+    chosen = _spread(coding, covariance, order[: 12 * size], max(1, k - 1), size)
+    if not carries(coding, chosen, k):
+        chosen = _deal(coding, rng.permutation(np.arange(table.n_variables)))
+    if fits(chosen):
+        return chosen
+    for widest in np.unique(sizes)[::-1]:
+        narrow = order[sizes[order] <= widest]
+        wanted = min(size, len(narrow) // 3)
+        while wanted:
+            modes = _spread(coding, covariance, narrow[: 12 * wanted], max(1, k - 1), wanted)
+            if not fits(modes):
+                break
+            if carries(coding, modes, k):
+                return modes
+            wanted = 0 if wanted == len(narrow) // 3 else min(2 * wanted, len(narrow) // 3)
+    return chosen
+
+
+def _sketched(table: Encoded, k: int, rng: np.random.Generator, first: FirstMoments | None) -> Array:
+    """Return the covariance of the soft levels with a random sketch of the other variables: (soft levels, 2 k + 8).
 
     The sketch of row i is a random combination of its cells; a variable is compared with the half of the table it is
     not in, since a variable's covariance with itself says nothing about memberships.
@@ -235,9 +271,7 @@ def _informative(table: Encoded, k: int, size: int, rng: np.random.Generator, fi
         sketch = features_of(part, other, first.spread(other, directions[other.rows]))
         sketch -= np.average(sketch, axis=0, weights=weights)
         covariance[mine.rows] = first.collect(mine, cell_sums(part, mine, sketch * weights[:, None])) / first.total
-    strength = np.add.reduceat((covariance**2).sum(axis=1), soft.offsets[:-1])
-    candidates = np.argsort(-strength, kind="stable")[: min(p, 12 * size)]
-    return _spread(table.coding, covariance, candidates, max(1, k - 1), size)
+    return covariance
 
 
 def spread_rows(rows: NDArray[Any], most: int) -> NDArray[Any]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded
 from mixmem.moments.anchors import Plan
 from mixmem.moments.block_factorization import BlockReport, Factored, factorize_anchors, factorize_partitions
 from mixmem.moments.matching import Guarantee, Matching, match_columns
 from mixmem.moments.solvers.contract import Effort
-from mixmem.moments.sums import BlockMoments, FirstMoments, features_of, mode_rows
+from mixmem.moments.sums import BlockMoments, FirstMoments, features_of, first_moments, mode_rows
 from mixmem.moments.sweep import FullTensor, Swept, sweep
 from mixmem.moments.theta_from_factors import Concentration, concentration, simplex_rows, theta_of
 from mixmem.progress import Progress
@@ -32,6 +33,8 @@ class Settings:
     n_sweeps: int | None
     """None: until theta changes little."""
     n_restarts: int
+    memory_limit: int | None = None
+    """Bytes that a fit may take; None for what there is."""
 
     @property
     def effort(self) -> Effort:
@@ -185,20 +188,56 @@ def estimate(
         tensor = extended(table, first, theta, alpha0, progress)
         theta = tensor.theta
     if settings.n_components > 1 and settings.n_sweeps != 0:
-        order = np.random.default_rng([*seed.generate_state(4), 1])
-        swept = sweep(
-            tensor,
-            n_sweeps=settings.n_sweeps or MOST_SWEEPS,
-            tol=sweep_tolerance(settings.n_components, first.total),
-            early=settings.n_sweeps is None,
-            rng=order,
-            progress=progress,
-        )
+        swept = _swept(tensor, first, settings, seed, progress)
         theta, weights = swept.theta, swept.weights
     rows = mode_rows(table.coding, np.concatenate(plan.anchors))
     kept = match_columns(factored.anchors, theta[rows], settings.matching)
     found = concentration(weights, alpha0)
     return Estimate(theta, found, _account(plan, factored, kept, swept, found))
+
+
+def start_of(
+    found: Estimate,
+    table: Encoded,
+    first: FirstMoments,
+    settings: Settings,
+    *,
+    seed: np.random.SeedSequence,
+    progress: Progress,
+) -> Start:
+    """Return where refinement begins; where rare levels were pooled, sweeps go on with every level for itself."""
+    if not table.coding.pooled or settings.n_sweeps == 0 or settings.n_components == 1 or table.n_variables < 3:
+        return found.start(first)
+    theta, alpha0 = _spread_pools(found.theta, table.coding), found.concentration.alpha0
+    table = table.unpooled
+    first = first_moments(table)
+    tensor = FullTensor(table, first, theta, alpha0)
+    swept = _swept(tensor, first, settings, seed, progress)
+    found = replace(found, theta=swept.theta, concentration=concentration(swept.weights, alpha0))
+    return found.start(first)
+
+
+def _spread_pools(theta: Array, coding: Coding) -> Array:
+    """Return the moments' theta of every level from that of a coding with pools (soft levels, k)."""
+    offsets = coding.soft.offsets
+    parts = []
+    for j, column in enumerate(coding.columns):
+        own = theta[offsets[j] : offsets[j + 1]]
+        parts.append(column.own_kind.parameters(column, own, column.frequencies) if len(column.frequencies) else own)
+    return np.concatenate(parts)
+
+
+def _swept(
+    tensor: FullTensor, first: FirstMoments, settings: Settings, seed: np.random.SeedSequence, progress: Progress
+) -> Swept:
+    return sweep(
+        tensor,
+        n_sweeps=settings.n_sweeps or MOST_SWEEPS,
+        tol=sweep_tolerance(settings.n_components, first.total),
+        early=settings.n_sweeps is None,
+        rng=np.random.default_rng([*seed.generate_state(4), 1]),
+        progress=progress,
+    )
 
 
 def from_anchors(

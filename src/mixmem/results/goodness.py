@@ -31,8 +31,9 @@ from mixmem.typing import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-TILE = 20
-"""Variables compared with each other in one product of matrices."""
+TILE, TILE_ROWS = 20, 1_280
+"""Variables compared with each other in one product of matrices, and rows of theta that these have at most, about: some
+fifteen arrays of that size squared are in use at once."""
 LEAST_COUNT = 5.0
 """Standard errors are not taken below that of this expected count: a few rows more in a rare pair are no misfit."""
 CHANCE = 0.01
@@ -140,7 +141,8 @@ def goodness_of_fit(
     if first is None or view is not table:
         first = first_moments(view)
     means, schema = first.means, view.schema
-    tiles = list(tile_pairs(schema.n_variables, max_partners))
+    tile = max(1, min(TILE, TILE_ROWS // int(schema.sizes.max())))
+    tiles = list(tile_pairs(schema.n_variables, max_partners, tile))
     parts = in_threads(lambda t: _compare(view, theta, alpha, means, *tiles[t]), len(tiles))
     found = _scored(pd.concat(parts, ignore_index=True), schema)
     beyond = found["chi_square"] > chdtri(found["degrees"], CHANCE / len(found))  # the chi-square exceeded so rarely
@@ -159,7 +161,7 @@ def goodness_of_fit(
 def as_categories(table: Encoded, theta: Array, first: FirstMoments | None = None) -> tuple[Encoded, Array]:
     """Return the table and theta with every variable as categories: numbers by their quarters, genotypes by one of the
     copies, drawn at random."""
-    if table.schema.has("plain").all():
+    if table.schema.has("plain").all() and not table.coding.pooled:
         return table, theta
     first = first_moments(table) if first is None else first
     rng = np.random.default_rng(0)
@@ -198,7 +200,7 @@ WORST = ["level", "partner_level", "observed", "fitted", "z"]
 """What is told of the worst pair of levels."""
 
 
-def tile_pairs(n_variables: int, max_partners: int) -> Iterator[tuple[Members, Members]]:
+def tile_pairs(n_variables: int, max_partners: int, tile: int = TILE) -> Iterator[tuple[Members, Members]]:
     """Groups of consecutive variables to compare: each with itself, the next, and others spread round the table.
 
     Every pair of variables occurs at most once, and all occur if ``max_partners`` allows.
@@ -206,9 +208,9 @@ def tile_pairs(n_variables: int, max_partners: int) -> Iterator[tuple[Members, M
     >>> [(left.tolist(), right.tolist()) for left, right in tile_pairs(3, 200)]
     [([0, 1, 2], [0, 1, 2])]
     """
-    tiles = np.array_split(np.arange(n_variables, dtype=np.int64), -(-n_variables // TILE))
+    tiles = np.array_split(np.arange(n_variables, dtype=np.int64), -(-n_variables // tile))
     furthest = len(tiles) // 2
-    steps = furthest if n_variables - 1 <= max_partners else min(furthest, max(1, (max_partners // TILE - 1) // 2))
+    steps = furthest if n_variables - 1 <= max_partners else min(furthest, max(1, (max_partners // tile - 1) // 2))
     offsets = [0, *np.linspace(1, furthest, steps).round().astype(int).tolist()]
     for a, b in sorted({tuple(sorted((t, (t + o) % len(tiles)))) for t in range(len(tiles)) for o in offsets}):
         yield tiles[a], tiles[b]

@@ -149,7 +149,7 @@ def simulate_gdlm(
     theta = theta.reshape(n_variables * n_levels, n_components)
     memberships = rng.dirichlet(concentrations, size=n_rows)
     codes = draw_codes(coding, theta, memberships, noise, rng)
-    return Simulation(codes, coding, theta, concentrations, memberships, noise)
+    return Simulation(codes, coding.pooling(codes), theta, concentrations, memberships, noise)
 
 
 def simulate_mixed(

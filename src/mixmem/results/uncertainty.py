@@ -126,6 +126,7 @@ def jackknife(
     progress: Progress,
 ) -> Uncertainty:
     """Return standard errors of a moment estimate, theta (rows, k) and alpha (k,): what leaving out rows changes."""
+    table = table.unpooled
     n, k, schema, alpha0 = table.n_rows, len(alpha), table.schema, float(alpha.sum())
     start = soft_theta(table, theta, alpha)
     groups = min(GROUPS, n)

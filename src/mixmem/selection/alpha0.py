@@ -67,7 +67,7 @@ def choose_alpha0(
     part = part_of(table, MOST_ROWS, MOST_VARIABLES, rng)
     if first is None or part is not table:
         first = first_moments(part)
-    plan = make_plan(part, settings.n_components, rng=rng, first=first)
+    plan = make_plan(part, settings.n_components, rng=rng, first=first, memory_limit=settings.memory_limit)
     block = anchor_moments(part, plan)
     assert block is not None
     scored = part.take(spread_rows(np.arange(part.n_rows), LIKELIHOOD_ROWS))

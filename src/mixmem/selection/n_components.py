@@ -28,8 +28,9 @@ from mixmem.moments.components import align_components
 from mixmem.moments.estimate import Settings, estimate
 from mixmem.moments.sums import FirstMoments, first_moments, second_moments
 from mixmem.moments.theta_from_factors import theta_of
-from mixmem.parameters import check_parameters
+from mixmem.parameters import bytes_of, check_parameters
 from mixmem.progress import LineProgress, Progress, current
+from mixmem.refinement.memory import refuse_beyond
 from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import choose_alpha0
 from mixmem.typing import Array, Positions
@@ -123,6 +124,7 @@ def choose_k(
     n_splits: int = 2,
     random_state: int | np.random.Generator | None = None,
     n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
     verbose: bool = False,
 ) -> KChoice:
     """Recommend the number of components for a table: a frame, an array, the path of a file, or an ``Encoded``.
@@ -149,6 +151,8 @@ def choose_k(
         The result is the same to the last bit for the same integer, at any number of threads.
     n_jobs : None or int
         Threads; None for all cores.
+    memory_limit : None, int or str
+        Bytes that it may take, as in :class:`mixmem.GDLM`.
     verbose : bool
         Say on standard error what is done and how long it took.
 
@@ -174,6 +178,7 @@ def choose_k(
             "missing": missing,
             "random_state": random_state,
             "n_jobs": n_jobs,
+            "memory_limit": memory_limit,
             "verbose": verbose,
         }
     )
@@ -192,13 +197,14 @@ def choose_k(
             rng = np.random.default_rng(for_part)
             part = part_of(table, MOST_ROWS, MOST_VARIABLES, rng)
             ks = _carried(wanted, part.coding)
-            first = first_moments(part)
+            first, most = first_moments(part), bytes_of(memory_limit)
+            _refuse_beyond(part, first, ks[-1], most, for_part)
         with progress.stage("spectrum"):
             spectrum = moment_spectrum(part, ks[-1], np.random.default_rng(for_spectrum), first)
         if alpha0 == "auto":
-            likely = _settings(int(np.clip(spectrum.n_components, max(2, ks[0]), ks[-1])))
+            likely = _settings(int(np.clip(spectrum.n_components, max(2, ks[0]), ks[-1])), most)
             alpha0 = choose_alpha0(part, likely, seed=seed, progress=progress, first=first).value
-        scored, likelihood, stability = _halves_of_rows(part, first, ks, float(alpha0), for_splits, progress)
+        scored, likelihood, stability = _halves_of_rows(part, first, ks, float(alpha0), most, for_splits, progress)
     chosen, held_out, error = _recommend(likelihood, stability[:, 1], part.each[scored])
     figures = _table(ks, chosen, held_out, error, stability, spectrum)
     return KChoice(
@@ -288,8 +294,18 @@ def _covariance(table: Encoded, left: Positions, right: Positions, first: FirstM
 # --- Halves of the rows: held-out likelihood and stability
 
 
-def _settings(k: int) -> Settings:
-    return Settings(k, solver="pqp", matching="procrustes", n_sweeps=SWEEPS, n_restarts=RESTARTS)
+def _settings(k: int, memory_limit: int | None) -> Settings:
+    return Settings(
+        k, solver="pqp", matching="procrustes", n_sweeps=SWEEPS, n_restarts=RESTARTS, memory_limit=memory_limit
+    )
+
+
+def _refuse_beyond(
+    table: Encoded, first: FirstMoments, k: int, memory_limit: int | None, seed: np.random.SeedSequence
+) -> None:
+    """Refuse a table whose fits with k components take more memory than the limit, or than there is."""
+    plan = make_plan(table, k, rng=np.random.default_rng(seed), first=first, memory_limit=memory_limit)
+    refuse_beyond(memory_limit, table, plan, _settings(k, memory_limit), None)
 
 
 def _halves_of_rows(
@@ -297,6 +313,7 @@ def _halves_of_rows(
     first: FirstMoments,
     ks: Sequence[int],
     alpha0: float,
+    memory_limit: int | None,
     seeds: Sequence[np.random.SeedSequence],
     progress: Progress,
 ) -> tuple[Positions, Array, Array]:
@@ -315,7 +332,7 @@ def _halves_of_rows(
             for i, k in enumerate(ks):
                 thetas = []
                 for part in parts:
-                    theta, alpha = _fit(part.fitted, part.first, k, alpha0, seed)
+                    theta, alpha = _fit(part.fitted, part.first, k, alpha0, memory_limit, seed)
                     # as if a row of the table's means were seen in every component: a level that none of the rows
                     # fitted shows in a component is not impossible there
                     smooth = theta + (means - theta) * k / (part.fitted.total + k)
@@ -343,13 +360,18 @@ def _half(table: Encoded, fitted: NDArray[np.bool_], held_out: Positions) -> _Ha
 
 
 def _fit(
-    table: Encoded, first: FirstMoments, k: int, alpha0: float, seed: np.random.SeedSequence
+    table: Encoded,
+    first: FirstMoments,
+    k: int,
+    alpha0: float,
+    memory_limit: int | None,
+    seed: np.random.SeedSequence,
 ) -> tuple[Array, Array]:
     """Return the moments' theta (soft levels, k) and alpha, all variables from the anchors."""
     with threads_for(table.codes.size * k):
-        plan = make_plan(table, k, rng=np.random.default_rng(seed), first=first)
+        plan = make_plan(table, k, rng=np.random.default_rng(seed), first=first, memory_limit=memory_limit)
         block = anchor_moments(table, plan)
-        found = estimate(table, plan, first, block, alpha0, _settings(k), seed=seed, progress=Progress())
+        found = estimate(table, plan, first, block, alpha0, _settings(k, memory_limit), seed=seed, progress=Progress())
     return found.theta, found.concentration.alpha
 
 

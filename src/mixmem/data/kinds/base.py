@@ -38,6 +38,9 @@ from mixmem.words import plain_number
 
 MAX_CODES = 65_000
 """Codes are at most 16 bits wide: categories beyond this are no categories, and numbers are rounded to so many."""
+MOST_SOFT = 128
+"""Soft levels that a category has at most: third moments of three such variables take 17 MB, of 1,000 levels each 8 GB.
+Where there are more levels, the rare ones share the last."""
 LEAST_VARIANCE = 0.02
 """Share of a column's variance below which no component's variance falls: differences of moments may go below zero."""
 LEAST_MEAN = 1e-6
@@ -69,6 +72,8 @@ class Column(Described, Protocol):
     def knots(self) -> tuple[float, ...]: ...
     @property
     def values(self) -> Array: ...
+    @property
+    def frequencies(self) -> Array: ...
     @property
     def missing(self) -> bool: ...
     @property
@@ -138,6 +143,8 @@ class Kind(ABC):
     """Whether numbers are to be whole and not negative."""
     plain: ClassVar[bool] = False
     """Whether codes, levels and soft levels are one and the same."""
+    pools: ClassVar[bool] = False
+    """Whether the moments pool rare levels of a column that has more than :data:`MOST_SOFT`."""
     contaminable: ClassVar[bool] = False
     """Whether a share of the cells may be noise, uniform over the levels."""
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
-import sys
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mixmem.engine.memory import available_memory
 from mixmem.errors import InputError
 from mixmem.moments.solvers.contract import Factorization, Factors, Pairs, Solver, rescaled
 from mixmem.moments.solvers.hals import hals
@@ -25,13 +24,18 @@ from mixmem.typing import Array
 __all__ = ["SOLVERS", "Factorization", "NqpResult", "Solver", "factorize", "random_start", "solve_nqp", "tensor_pqp"]
 
 
+def _of_unfoldings(shape: tuple[int, ...], k: int) -> int:
+    """Return the bytes of the data and their mask, unfolded along every mode, and of what is in passing."""
+    return 8 * (8 * math.prod(shape) + max(shape) ** 2 * k)
+
+
 SOLVERS = {
     solver.name: solver
     for solver in (
-        Solver("pqp", descend=tensor_pqp),
-        Solver("hals", descend=hals),
-        Solver("wnmf", descend=wnmf),
-        Solver("lee_seung", descend=lee_seung, needs_nonnegative_entries=True),
+        Solver("pqp", descend=tensor_pqp, parallel=True),
+        Solver("hals", descend=hals, parallel=True),
+        Solver("wnmf", descend=wnmf, memory=_of_unfoldings),
+        Solver("lee_seung", descend=lee_seung, memory=_of_unfoldings, needs_nonnegative_entries=True),
         Solver("tpm", decompose=tensor_power, needs_pairs=True),
         Solver("nojd0", decompose=nojd0),
         Solver("nojd1", decompose=nojd1),
@@ -151,18 +155,10 @@ def solver_for(name: str, *tensors: Array, k: int) -> Solver:
             f"solver {name!r} needs a tensor without negative entries, and {negative} of {size} are negative; "
             "use solver='pqp', which allows them, or 'wnmf', which leaves them out"
         )
-    needed, free = max(solver.memory(tensor.shape, k) for tensor in tensors), _free_memory()
+    needed, free = max(solver.memory(tensor.shape, k) for tensor in tensors), available_memory()
     if needed > free:
         raise InputError(
             f"solver {name!r} needs {needed:,} bytes of memory for a tensor of shape {tensors[0].shape} and k = {k}, "
             f"and {free:,} are free; use solver='pqp', or fewer variables"
         )
     return solver
-
-
-def _free_memory() -> int:
-    """Bytes of memory that are free, as far as the system tells."""
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
-        return sys.maxsize

@@ -90,7 +90,8 @@ class Solver:
     ``tensors[which[r]]`` from ``starts[r]`` for every r; tensors (blocks, d_1, d_2, d_3) may be zero-padded beyond the
     rows of a start. One that takes a tensor alone has ``decompose(tensor, k, pairs, rng, max_iter=, tol=)``; its
     factors may be negative. ``needs_pairs``: second moments between the modes must be given; without the need they are
-    made from the tensor where they are not. ``memory(shape, k)``: bytes it takes beside the tensor.
+    made from the tensor where they are not. ``memory(shape, k)``: bytes that a run takes
+    beside the tensor; ``parallel``: several runs go on at the same time.
     """
 
     name: str
@@ -98,7 +99,8 @@ class Solver:
     decompose: Decompose | None = None
     needs_nonnegative_entries: bool = False
     needs_pairs: bool = False
-    memory: Callable[[tuple[int, ...], int], int] = lambda shape, k: 8 * math.prod(shape[:2]) * k
+    parallel: bool = False
+    memory: Callable[[tuple[int, ...], int], int] = lambda shape, k: 16 * math.prod(shape[:2]) * k
 
 
 def rescaled(result: Factorization, scale: float) -> Factorization:

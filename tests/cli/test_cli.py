@@ -305,7 +305,7 @@ def test_files_that_are_not_what_their_names_say(tmp_path, capsys, name):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-k", 40], "more than the anchors can carry"),
+        (["-k", 40, "--partitions", 2], "more than the anchors can carry"),
         (["-k", 0], "Invalid value for '-k'"),
         ([], "Missing option '-k'"),
         (["-k", 2, "--alpha0", "much"], "--alpha0 is auto or a positive number; got 'much'"),

@@ -214,7 +214,7 @@ def test_saved_models_come_back_whole(tmp_path):
         ({"random_state": "x"}, "random_state must be None"),
         ({"variables": {"x99": "ordinal"}}, "no variable 'x99'"),
         ({"variables": {"x1": "vague"}}, "'x1' is declared 'vague'; expected one of categorical"),
-        ({"n_components": 40}, "more than the anchors can carry"),
+        ({"n_components": 40, "n_partitions": 2}, "more than the anchors can carry"),
         ({"solver": "lee_seung"}, "'lee_seung' needs a tensor without negative entries"),
     ],
 )

@@ -75,7 +75,7 @@ def test_idle_variables_are_named():
 
 
 def test_what_the_first_look_does_not_see_a_second_does(monkeypatch):
-    monkeypatch.setattr(structure, "QUICK", (10_000, 3))
+    monkeypatch.setattr(structure, "QUICK", (10_000, 3, 100))
     found = looked(simulate_gdlm(600, 12, 2, random_state=0).encoded)
     assert found.found
     assert (found.rows, found.variables) == (600, 12)

@@ -18,8 +18,8 @@ from mixmem.moments.sums import FirstMoments
 from mixmem.records import Record
 from mixmem.typing import Array, Positions
 
-QUICK, THOROUGH = (200_000_000, 60), (20_000_000_000, 600)
-"""Multiplications and variables of the first look, and of the second at tables that show nothing in the first."""
+QUICK, THOROUGH = (200_000_000, 60, 10_000), (20_000_000_000, 600, 200_000)
+"""Multiplications, variables and rows of the first look, and of the second at tables that show nothing in the first."""
 MOST_COLUMNS = 1_200
 """Directions of all variables together that are looked at."""
 CHANCE, IDLE = 0.01, 0.1
@@ -68,7 +68,7 @@ def structure_of(table: Encoded, first: FirstMoments) -> Structure:
     return found if found.found or seen_all else _look(table, first, *THOROUGH)
 
 
-def _look(table: Encoded, first: FirstMoments, budget: int, most: int) -> Structure:
+def _look(table: Encoded, first: FirstMoments, budget: int, most: int, most_rows: int) -> Structure:
     """Return the structure of as much of the table as the budget allows, spread over rows and variables."""
     variables = spread_rows(np.arange(table.n_variables), max(2, most))
     scores, width = [], 0
@@ -78,7 +78,7 @@ def _look(table: Encoded, first: FirstMoments, budget: int, most: int) -> Struct
         if width > MOST_COLUMNS and len(scores) > 1:
             break
     variables = variables[: len(scores)]
-    rows = spread_rows(np.arange(table.n_rows), max(2, budget // max(width, 1) ** 2))
+    rows = spread_rows(np.arange(table.n_rows), min(most_rows, max(2, budget // max(width, 1) ** 2)))
     codes, absent = table.codes[rows], table.coding.soft.absent[variables]
     z = np.concatenate([score[codes[:, j]] for j, score in zip(variables, scores, strict=True)], axis=1)
     seen = (codes[:, variables] != absent).astype(np.float32)
@@ -126,7 +126,7 @@ def _by_sums(joint: Array, z: Array, seen: Array, owner: Positions, total: float
     member = np.zeros((len(owner), seen.shape[1]))
     member[np.arange(len(owner)), owner] = 1.0
     squares = member.T @ joint**2 @ member
-    lengths = (z.astype(float) ** 2) @ member
+    lengths = ((z**2) @ member.astype(np.float32)).astype(float)
     share = seen.mean(axis=0, dtype=float)
     both = (seen.T @ seen / len(z)).astype(float) / np.maximum(np.outer(share, share), 1e-12)
     np.fill_diagonal(squares, 0.0)

@@ -25,6 +25,7 @@ from benchmarks import (
     popgen,
     refined,
     solvers,
+    starts,
     structure,
     wide,
 )
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "solvers": solvers.run,
     "choose_k": choose_k.run,
     "structure": structure.run,
+    "starts": starts.run,
     "refined": refined.run,
     "coverage": coverage.run,
     "concentration": concentration.run,

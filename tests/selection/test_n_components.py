@@ -14,6 +14,7 @@ from mixmem.selection.n_components import (
     Spectrum,
     _agreement,
     _covariance,
+    _notes,
     _reasons,
     _recommend,
     _table,
@@ -21,6 +22,9 @@ from mixmem.selection.n_components import (
 )
 
 COLUMNS = ["k", "held_out", "held_out_se", "stability", "stability_worst", "singular_value", "noise"]
+
+
+DRAWN = simulate_gdlm(30, 6, 2, random_state=0).encoded
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +143,9 @@ def test_reasons_for_what_is_not_plain():
     assert "The spectrum shows 3 (2 of 4 singular values" in said
     full = Spectrum(np.array([3.0, 2.0]), np.ones(2))
     said = " ".join(_reasons(_table([1, 4], 1, held_out[:2], error[:2], stability[:2], full), full))
-    assert "It is the largest number tried: try larger ones." in said
+    assert _notes([1, 4], [1, 4], 1, DRAWN, DRAWN) == ["The number is the largest tried: try larger ones."]
+    assert _notes([1, 4], [1, 4], 0, DRAWN, DRAWN) == []
+    assert _notes([1, 4, 5], [1, 4], 1, DRAWN, DRAWN) == ["Not tried: k = 5, more than the variables can carry."]
     assert "The spectrum shows 3 components or more (2 of 2 singular values" in said
 
 

@@ -209,7 +209,7 @@ def choose_k(
     figures = _table(ks, chosen, held_out, error, stability, spectrum)
     return KChoice(
         k=ks[chosen],
-        reason=" ".join([*_reasons(figures, spectrum), *_notes(wanted, ks, part, table)]),
+        reason=" ".join([*_reasons(figures, spectrum), *_notes(wanted, ks, chosen, part, table)]),
         table=figures,
         alpha0=float(alpha0),
         spectrum_k=spectrum.n_components,
@@ -467,10 +467,7 @@ def _reasons(table: pd.DataFrame, spectrum: Spectrum) -> list[str]:
             f"per row, but its weakest component agrees by {rows[best]['stability_worst']:.2f} only: other rows would "
             "not show it again. Variables may belong together in ways that components do not describe."
         )
-    if chosen == len(rows) - 1:
-        said.append("It is the largest number tried: try larger ones.")
-    said.append(_spectrum_says(spectrum, k))
-    return said
+    return [*said, _spectrum_says(spectrum, k)]
 
 
 def _behind(rows: list[dict[Any, Any]], chosen: int) -> str:
@@ -493,12 +490,14 @@ def _spectrum_says(spectrum: Spectrum, k: int) -> str:
     return f"The spectrum shows {shown} ({above}): look at that number too."
 
 
-def _notes(wanted: Sequence[int], ks: Sequence[int], part: Encoded, table: Encoded) -> list[str]:
+def _notes(wanted: Sequence[int], ks: Sequence[int], chosen: int, part: Encoded, table: Encoded) -> list[str]:
     """Say what was left out of the range or the table."""
     said = []
     if len(ks) < len(wanted):
         left = ", ".join(map(str, wanted[len(ks) :]))
         said.append(f"Not tried: k = {left}, more than the variables can carry.")
+    elif chosen == len(ks) - 1:
+        said.append("The number is the largest tried: try larger ones.")
     if part.codes.shape != table.codes.shape:
         n, p = table.codes.shape
         said.append(f"Looked at {part.n_rows:,} of {n:,} rows and {part.n_variables:,} of {p:,} variables.")

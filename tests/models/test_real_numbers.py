@@ -209,3 +209,16 @@ def test_what_numbers_of_few_values_are_taken_for(tmp_path, capsys):
         "--kind grade=continuous" in said
     )
     assert "'share' holds" not in said
+
+
+@pytest.mark.slow
+def test_a_value_that_one_component_never_holds_can_be_sampled():
+    """The moments give it no chance at all there; categories beside it have noise to be drawn."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(2, size=400)
+    columns = {f"c{j}": np.where(rng.random(400) < 0.9, group, 1 - group).astype(str) for j in range(8)}
+    columns["x"] = np.where((group == 1) & (rng.random(400) < 0.8), 0.0, rng.normal(3.0, 1.0, 400))
+    model = GDLM(2, alpha0=0.3, refine="gibbs", random_state=0).fit(pd.DataFrame(columns))
+    share = model.theta_.query("variable == 'x' and level == '0'").filter(like="component_").to_numpy().ravel()
+    assert share.min() < 0.05
+    assert share.max() > 0.6

@@ -262,7 +262,8 @@ class Chain:
         counts = self.cells.level_counts(self.counts)
         kept = counts
         if self.delta > 0.0:
-            noise = self.rng.binomial(counts, self.delta * self.noise.level[rows] / self.noisy[rows])
+            of_noise = self.delta * self.noise.level[rows] / np.maximum(self.noisy[rows], 1e-300)
+            noise = self.rng.binomial(counts, of_noise)
             kept = counts - noise
             if self.unknowns.contamination:
                 noisy = self.noise.takes_part[rows]

@@ -186,7 +186,7 @@ def _alpha0(chosen: Alpha0 | None, refined: Refined, free: bool) -> Alpha0Report
         value=float(refined.alpha.sum()),
         estimated=free and (chosen is not None or refined.method is not None),
         standard_error_of_log=error,
-        at_bound=chosen is not None and chosen.at_bound,
+        at_bound=chosen is not None and chosen.at_bound and not (free and refined.posterior is not None),
         tried=[] if chosen is None else [list(point) for point in chosen.tried],
     )
 

@@ -104,12 +104,12 @@ def _scores(table: Encoded, first: FirstMoments, j: int) -> Array:
 
     A missing cell says nothing, and the others more for it. A direction that few rows show says less.
     """
-    part = table.coding.soft.part(np.array([j]))
-    counts = first.counts[part.cells]
-    seen = np.ones(len(counts), dtype=bool) if part.shares is None else first.inverse[part.cells] > 0.0
-    levels = np.eye(len(counts)) if part.shares is None else part.shares.toarray()
+    soft = table.coding.soft
+    rows, cells = (slice(offsets[j], offsets[j + 1]) for offsets in (soft.offsets, soft.cell_offsets))
+    counts, seen = first.counts[cells], soft.present[cells]
+    levels = np.eye(len(counts)) if soft.shares is None else soft.shares[cells, rows].toarray()
     known = max(float(counts[seen].sum()), 1.0)
-    about = (levels - first.means[part.rows]) * seen[:, None]
+    about = (levels - first.means[rows]) * seen[:, None]
     variances, directions = np.linalg.eigh((about * counts[:, None]).T @ about / known)
     kept = variances > 1e-9
     scale = np.sqrt(first.total / known / (variances[kept] + RARE / first.total))

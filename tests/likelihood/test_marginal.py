@@ -97,3 +97,21 @@ def test_a_component_of_no_weight_changes_nothing():
     two = row_likelihood(drawn.encoded, drawn.theta, drawn.alpha)
     theta = np.column_stack([drawn.theta, drawn.theta.mean(axis=1)])
     assert np.allclose(row_likelihood(drawn.encoded, theta, np.append(drawn.alpha, 0.0)), two, atol=1e-5)
+
+
+@pytest.mark.parametrize(("k", "strength"), [(5, 50.0), (10, 500.0)])
+def test_long_rows_that_are_all_alike(k, strength):
+    """With so large an alpha memberships hardly vary: brute force is sharp, whatever the row's length."""
+    drawn = simulate_gdlm(4, 200, k, alpha=strength, random_state=1)
+    values, errors = row_likelihood(drawn.encoded, drawn.theta, drawn.alpha, return_std=True)
+    assert np.abs(values - brute_force(drawn, 5_000)).max() < 0.1
+    assert errors.max() < 0.05
+
+
+@pytest.mark.parametrize("strength", [1e-6, 1e-4])
+def test_long_rows_of_next_to_one_component(strength):
+    drawn = simulate_gdlm(20, 200, 12, alpha=strength, random_state=1)
+    values, errors = row_likelihood(drawn.encoded, drawn.theta, drawn.alpha, return_std=True)
+    pure = np.log(drawn.theta[4 * np.arange(200) + drawn.codes]).sum(axis=1)  # every row in one component
+    assert np.abs(values - logsumexp(pure, axis=1, b=1 / 12)).max() < 0.2
+    assert errors.max() < 0.2

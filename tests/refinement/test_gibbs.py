@@ -250,3 +250,15 @@ def test_alpha_is_free_where_it_is_not_given():
     assert model.report_.refine.method == "gibbs"
     assert abs(np.log(model.alpha0_ / 1.3)) < 0.25
     assert np.abs(model.alpha_ - [0.9, 0.4]).max() < 0.25
+
+
+@pytest.mark.slow
+def test_noise_is_not_drawn_where_no_table_could_tell_it():
+    """Two groups that say yes in 20 and in 80 of a hundred: not groups of certain answers with a third of noise."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(2, size=800)
+    codes = (rng.random((800, 8)) < np.where(group == 1, 0.8, 0.2)[:, None]).astype(int)
+    model = GDLM(2, random_state=0).fit(codes)
+    assert model.contamination_ == 0.0
+    yes = model.theta_.filter(like="component_").to_numpy()[1::2]
+    assert np.abs(np.sort(yes.mean(axis=0)) - [0.2, 0.8]).max() < 0.08

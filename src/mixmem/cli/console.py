@@ -54,7 +54,9 @@ def noted(notices: Sequence[Notice]) -> list[str]:
 def _found(run: FitRun) -> list[str]:
     model, report, k = run.model, run.model.report_, len(run.model.alpha_)
     shares = run.shares
-    origin = "estimated" if report.alpha0.estimated else "given" if k > 1 else "of no meaning with one component"
+    origin = "estimated" if report.alpha0.estimated else "given" if model.alpha0 != "auto" else "assumed"
+    if k == 1:
+        origin = "of no meaning with one component"
     lines = [
         f"{k} component{'s' * (k > 1)} in {report.rows:,} rows of {report.variables:,} variables",
         f"alpha0 {plain_number(model.alpha0_)} ({origin}){_noise(report)}",
@@ -67,7 +69,9 @@ def _found(run: FitRun) -> list[str]:
     ]
     if report.structure is not None and report.structure.found:
         schema = run.table.schema
-        best = np.argsort(-spread_of_variables(model._theta, schema.labels, shares), kind="stable")[:5]
+        idle = np.isin(schema.names, report.structure.idle)
+        spread = np.where(idle, -1.0, spread_of_variables(model._theta, schema.labels, shares))
+        best = np.argsort(-spread, kind="stable")[: min(5, int((~idle).sum()))]
         lines += ["", f"told apart best by: {', '.join(schema.names[j] for j in best)}"]
     if report.refine.em:
         lines.append(f"log-likelihood {report.refine.em.log_likelihood:,.2f}, with the likeliest memberships")

@@ -12,6 +12,7 @@ from mixmem.kernels.streams import log_gamma_draw, mixed, unit
 
 _STEPS, _CLOSE = 500, 1e-4  # rounds towards the mode, and the relative change at which they end
 _LEAST_TAIL = 0.02  # the tail's least share, and the body's
+_FAR = 5.0  # how far, in log g, other components may move a component's center
 
 
 @vector_kernel
@@ -94,12 +95,12 @@ def _tails(cells, p, alpha, g, mix, factor, norms, tails):
     """Fill norms and tails (k,): of each component's body the logarithm of Gamma(shape), and the share of its tail.
 
     A component is on (near its mode) or off (none of the row's cells is its own). Along t_h, the others held, the mass
-    of the one is exp(-g_h) Gamma(a) (e/a)^a, of the other prod_j (1 - r_jh) / alpha_h.
+    of the one is exp(-g_h) Gamma(a) (e/a)^a, of the other Gamma(alpha_h) g_h^-alpha_h prod_j (1 - r_jh).
     """
     for h in range(alpha.shape[0]):
         shape = factor[h, h] ** 2
         norms[h] = math.lgamma(shape)
-        off = -np.log(alpha[h])
+        off = math.lgamma(alpha[h]) - alpha[h] * np.log(g[h])
         for c in range(p):
             off += np.log(max(1.0 - cells[h, c] * g[h] * mix[c], 1e-12))
         on = -g[h] + norms[h] - shape * np.log(shape) + shape
@@ -122,7 +123,7 @@ def _propose(state, alpha, mode, factor, norms, tails, moved, g):
         for f in range(h + 1, k):
             pull += factor[f, h] * moved[f]
         shape = factor[h, h] ** 2
-        center = mode[h] - pull / factor[h, h]
+        center = mode[h] - min(max(pull / factor[h, h], -_FAR), _FAR)
         state, bits = mixed(state)
         if unit(bits) < tails[h]:
             state, bits = mixed(state)

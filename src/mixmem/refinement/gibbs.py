@@ -119,8 +119,7 @@ def sample_posterior(
     """Run chains from theta (rows, k) and alpha (k,) until the posterior mean is known well enough."""
     streams = np.random.SeedSequence([*seed.generate_state(4), 4]).spawn(CHAINS)
     cells = LikelihoodTable(table)
-    if not Noise(table.schema).n_free:
-        unknowns = replace(unknowns, contamination=False)  # noise is uniform over levels, of which there are none
+    unknowns = _told_apart(unknowns, table)
     chains = [Chain(cells, theta, alpha, unknowns, stream) for stream in streams]
     _seat(table, theta, alpha, chains)
     with progress.stage("gibbs", (WARM_BATCHES + most_batches) * BATCH) as step:
@@ -139,14 +138,25 @@ def try_start(
     table: Encoded, theta: Array, alpha: Array, unknowns: Unknowns, *, seed: np.random.SeedSequence
 ) -> tuple[Array, Array]:
     """Return where a short chain has come from theta (rows, k) and alpha (k,), noise included: both as they started."""
-    if not Noise(table.schema).n_free:
-        unknowns = replace(unknowns, contamination=False)
+    unknowns = _told_apart(unknowns, table)
     chain = Chain(LikelihoodTable(table), theta, alpha, unknowns, np.random.SeedSequence([*seed.generate_state(4), 6]))
     _seat(table, theta, alpha, [chain])
     chain.run(WARM_BATCHES * BATCH, keep=False)
     chain.run(BATCH, keep=True)
     last = chain.batches[0]
     return chain.noise.added(last.mean, float(last.delta.mean())), last.alpha.mean(axis=0)
+
+
+def _told_apart(unknowns: Unknowns, table: Encoded) -> Unknowns:
+    """Return what is to be drawn of the unknowns: noise is uniform over levels, and of two it cannot be told.
+
+    A yes that is noise in one of ten cells is a component that says yes a little less: any share explains the table.
+    """
+    noise = Noise(table.schema)
+    sizes = table.schema.sizes[~table.schema.has("number")]
+    if not noise.n_free or (len(sizes) and sizes.max() < 3):
+        return replace(unknowns, contamination=False)
+    return unknowns
 
 
 def _seat(table: Encoded, theta: Array, alpha: Array, chains: list[Chain]) -> None:

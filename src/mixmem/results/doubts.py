@@ -16,7 +16,7 @@ from mixmem.selection.structure import Structure
 from mixmem.typing import Array
 from mixmem.words import listed
 
-EMPTY_SHARE, EMPTY_ROWS = 0.002, 2.0
+EMPTY_SHARE, EMPTY_ROWS = 0.002, 0.5
 """Share of all memberships below which a component is empty, and the same in rows."""
 FEW_OWNERS = 2.5
 """Effective number of rows up to which a component counts as owned by one or two."""
@@ -90,7 +90,7 @@ def _components(fit: Evidence) -> Iterator[Notice]:
     if empty.any():
         yield Notice(
             "empty-component", "serious",
-            f"{_named(np.flatnonzero(empty))} {_is(empty.sum())} empty: no more than "
+            f"{_named(np.flatnonzero(empty))} {_is(empty.sum())} empty: less than "
             f"{max(EMPTY_SHARE, EMPTY_ROWS / fit.n_rows):.1%} of the memberships each",
             f"fit {len(shares) - int(empty.sum())} components instead",
         )  # fmt: skip

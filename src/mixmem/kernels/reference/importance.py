@@ -49,7 +49,7 @@ def mode_of(cells, alpha):
 
 def tail_shares(shares, alpha, g, shapes):
     """Return how often each component is to be proposed off (k,): its mass there against that near the mode."""
-    off = np.log(np.maximum(1.0 - shares, 1e-12)).sum(axis=0) - np.log(alpha)
+    off = np.log(np.maximum(1.0 - shares, 1e-12)).sum(axis=0) + log_gamma(alpha) - alpha * np.log(g)
     on = -g + log_gamma(shapes) - shapes * np.log(shapes) + shapes
     return np.clip(1.0 / (1.0 + np.exp(np.minimum(on - off, 50.0))), 0.02, 0.98)
 
@@ -60,7 +60,7 @@ def propose(state, alpha, mode, factor, tails):
     g, moved, ratio = np.empty(k), np.zeros(k), 0.0
     for h in range(k - 1, -1, -1):
         shape = factor[h, h] ** 2
-        center = mode[h] - factor[h + 1 :, h] @ moved[h + 1 :] / factor[h, h]
+        center = mode[h] - np.clip(factor[h + 1 :, h] @ moved[h + 1 :] / factor[h, h], -5.0, 5.0)
         state, bits = mixed(state)
         if unit(bits) < tails[h]:
             state, bits = mixed(state)

@@ -50,7 +50,7 @@ MUTANTS = [
     ),
     Mutant(
         "chains always agree", "refinement/gibbs.py",
-        "return bool(np.quantile(_rhat(chains), 0.95) <= LARGEST_RHAT)", "return True", GIBBS,
+        "return _agreement(chains) <= LARGEST_RHAT", "return True", GIBBS,
     ),
     Mutant(
         "agreement is not asked for", "refinement/gibbs.py",

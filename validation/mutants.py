@@ -50,7 +50,7 @@ MUTANTS = [
     ),
     Mutant(
         "chains always agree", "refinement/gibbs.py",
-        "return _agreement(chains) <= LARGEST_RHAT", "return True", GIBBS,
+        "return _agreement(_rhat(chains)) <= LARGEST_RHAT", "return True", GIBBS,
     ),
     Mutant(
         "agreement is not asked for", "refinement/gibbs.py",

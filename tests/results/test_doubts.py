@@ -17,7 +17,13 @@ THERE = Structure(1e-9, 400, 8, [])
 
 def told(theta=DRAWN.theta, alpha=DRAWN.alpha, *, structure=THERE, memberships=None, **changes):
     looked = LookedBack(structure, None, memberships)
-    known = {"n_rows": 400, "converged": True, "reason": "the reason", "way": "moments", "at_bound": False} | changes
+    known = {
+        "weights": np.ones(400),
+        "converged": True,
+        "reason": "the reason",
+        "way": "moments",
+        "at_bound": False,
+    } | changes
     return doubts(Evidence(DRAWN.schema, theta, alpha, looked=looked, **known))
 
 
@@ -54,6 +60,15 @@ def test_components_of_one_or_two_rows():
     found = told(memberships=memberships)
     assert codes(found) == [("few-rows", "serious")]
     assert found[0].text.startswith("component 3 is owned by one or two rows")
+
+
+def test_rows_count_as_often_as_they_stand_for():
+    """Two rows of weight 200 are four hundred rows, not two."""
+    memberships = np.column_stack([np.full((400, 2), 0.5), np.zeros(400)])
+    memberships[:2] = [[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]
+    weights = np.where(np.arange(400) < 2, 200.0, 1.0)
+    assert told(memberships=memberships, weights=weights) == []
+    assert codes(told(memberships=memberships, weights=1.0 / weights)) == [("empty-component", "serious")]
 
 
 def test_components_that_coincide():

@@ -32,7 +32,7 @@ from mixmem.results.notices import Notice
 from mixmem.storage.provenance import provenance
 from mixmem.storage.run_id import file_digest
 
-LIKELIHOOD_CELLS, LIKELIHOOD_ROWS = 500_000, 200
+LIKELIHOOD_CELLS, LEAST_SCORED = 500_000, 200
 """Cells whose likelihood is taken, and the least rows."""
 GOODNESS_CELLS = 500_000
 """Cells up to which the fit is held against the table's pairs unasked: a second or less."""
@@ -163,7 +163,7 @@ def _kinds(schema: Schema) -> dict[str, Any]:
 
 def _log_likelihood(model: Learner, table: Encoded) -> dict[str, Any]:
     """Mean of the rows, memberships integrated out, over rows enough for a mean, spread over the table."""
-    most = max(LIKELIHOOD_ROWS, LIKELIHOOD_CELLS // table.schema.n_variables)
+    most = max(LEAST_SCORED, LIKELIHOOD_CELLS // table.schema.n_variables)
     some = table.take(spread_rows(np.arange(len(table.codes)), most))
     values, errors = model.score_samples(some, return_std=True)
     weights = np.ones(len(values)) if some.weights is None else some.weights

@@ -131,8 +131,8 @@ def refine(
     """Refine theta (rows, k) and alpha (k,) from where they start; they describe the table as it is, noise included.
 
     ``contamination`` is the share of noise cells, or "auto": drawn by the sampler, zero without it. If the start
-    brought memberships, alpha comes from the most likely ones. Of several starts the likeliest is taken, after some
-    sweeps where the posterior is sampled.
+    brought memberships, alpha comes from the most likely ones. Sampling takes the likeliest of several starts, after
+    some sweeps from each.
     """
     delta = 0.0 if isinstance(contamination, str) else float(contamination)
     unknowns = Unknowns(free_alpha0, contamination == "auto", delta)
@@ -140,24 +140,22 @@ def refine(
     start: Start = starts[0]
     tried: list[StartReport] = []
     if len(starts) > 1:
-        start, tried = _likeliest(rows, starts, unknowns if method == "gibbs" else None, seed, progress)
+        start, tried = _likeliest(rows, starts, unknowns, seed, progress)
     found = _refine_from(table, rows, start, method, reason, unknowns, seed=seed, progress=progress)
     return replace(found, start=start, tried=tried)
 
 
 def _likeliest(
-    rows: Encoded, starts: Sequence[Start], unknowns: Unknowns | None, seed: np.random.SeedSequence, progress: Progress
+    rows: Encoded, starts: Sequence[Start], unknowns: Unknowns, seed: np.random.SeedSequence, progress: Progress
 ) -> tuple[Start, list[StartReport]]:
-    """Return the start under which rows are likeliest, moved on by a short chain if the posterior is sampled."""
+    """Return the start under which rows are likeliest after a short chain, at its end."""
     scored = replace(spread_table(rows, LIKELIHOOD_ROWS), weights=None)
     reached, tried = [], []
     with progress.stage("starts", len(starts)) as step:
         for start in starts:
-            if unknowns is not None:
-                theta, alpha = try_start(rows, start.theta, start.alpha, unknowns, seed=seed)
-                start = replace(start, theta=theta, alpha=alpha)
-            reached.append(start)
-            tried.append(StartReport(start.account.way, float(row_likelihood(scored, start.theta, start.alpha).mean())))
+            theta, alpha = try_start(rows, start.theta, start.alpha, unknowns, seed=seed)
+            reached.append(replace(start, theta=theta, alpha=alpha))
+            tried.append(StartReport(start.account.way, float(row_likelihood(scored, theta, alpha).mean())))
             step(1)
     return reached[int(np.argmax([each.log_likelihood for each in tried]))], tried
 

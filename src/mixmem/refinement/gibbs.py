@@ -60,8 +60,8 @@ class Posterior:
     ``theta`` and ``theta_error`` (rows, k) posterior mean and standard deviation, ``alpha`` (k,) posterior mean;
     ``alpha_draws`` (draws, k), ``delta_draws`` and ``eta_draws`` (draws,) every sweep kept, chain after chain;
     ``rhat`` and ``ess`` (rows, k) split R-hat and effective sample size of theta, which is at most the number of draws;
-    ``agreement`` the R-hat that 95 % of theta do not exceed, ``effective`` the effective sample size of theta as a
-    whole; ``n_sweeps`` kept per chain; ``converged`` whether both are as good as asked for.
+    ``effective`` the effective sample size of theta as a whole; ``n_sweeps`` kept per chain; ``converged`` whether
+    that and the agreement of the chains are as good as asked for.
     """
 
     theta: Array
@@ -71,12 +71,16 @@ class Posterior:
     eta_draws: Array
     rhat: Array
     ess: Array
-    agreement: float
     effective: float
     n_chains: int
     n_warm: int
     n_sweeps: int
     converged: bool
+
+    @property
+    def agreement(self) -> float:
+        """R-hat that nineteen of twenty entries of theta do not exceed."""
+        return _agreement(self.rhat)
 
     @property
     def alpha(self) -> Array:
@@ -400,14 +404,14 @@ def _rhat(chains: list[Chain]) -> Array:
     return np.asarray(np.sqrt((within + between) / within))
 
 
-def _agreement(chains: list[Chain]) -> float:
-    """R-hat that nineteen of twenty entries of theta do not exceed."""
-    return float(np.quantile(_rhat(chains), 0.95))
+def _agreement(rhat: Array) -> float:
+    """The R-hat (rows, k) that nineteen of twenty entries do not exceed."""
+    return float(np.quantile(rhat, 0.95))
 
 
 def _agree(chains: list[Chain]) -> bool:
     """Whether the chains are alike in nineteen of twenty entries of theta."""
-    return _agreement(chains) <= LARGEST_RHAT
+    return _agreement(_rhat(chains)) <= LARGEST_RHAT
 
 
 def _pooled(chains: list[Chain], enough: bool) -> Posterior:
@@ -425,7 +429,6 @@ def _pooled(chains: list[Chain], enough: bool) -> Posterior:
         eta_draws=np.concatenate([batch.eta for batch in kept]),
         rhat=_rhat(chains),
         ess=np.minimum(variance / np.maximum(noise, 1e-300), len(kept) * BATCH),
-        agreement=_agreement(chains),
         effective=min(1.0 / max(_noise_share(chains), 1e-300), float(len(kept) * BATCH)),
         n_chains=len(chains),
         n_warm=WARM_BATCHES * BATCH,

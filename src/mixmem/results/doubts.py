@@ -38,13 +38,14 @@ class LookedBack:
 class Evidence:
     """What is known of a finished fit: theta (rows, k), alpha (k,), whether and in what sense it converged.
 
-    ``looked`` has no structure with one component, and no memberships (n, k) where they were not computed.
+    ``weights`` (n,) are how many rows each row stands for; ``looked`` has no structure with one component, and no
+    memberships (n, k) where they were not computed.
     """
 
     schema: Schema
     theta: Array
     alpha: Array
-    n_rows: int
+    weights: Array
     converged: bool
     reason: str
     way: str
@@ -85,17 +86,18 @@ def _convergence(fit: Evidence) -> Iterator[Notice]:
 
 def _components(fit: Evidence) -> Iterator[Notice]:
     """Components that are empty, that one or two rows own, or that coincide."""
-    shares = fit.alpha / fit.alpha.sum() if fit.looked.memberships is None else fit.looked.memberships.mean(axis=0)
-    empty = (shares < EMPTY_SHARE) | (shares * fit.n_rows < EMPTY_ROWS)
+    x, weights, total = fit.looked.memberships, fit.weights, float(fit.weights.sum())
+    shares = fit.alpha / fit.alpha.sum() if x is None else weights @ x / total
+    empty = (shares < EMPTY_SHARE) | (shares * total < EMPTY_ROWS)
     if empty.any():
         yield Notice(
             "empty-component", "serious",
             f"{_named(np.flatnonzero(empty))} {_is(empty.sum())} empty: less than "
-            f"{max(EMPTY_SHARE, EMPTY_ROWS / fit.n_rows):.1%} of the memberships each",
+            f"{max(EMPTY_SHARE, EMPTY_ROWS / total):.1%} of the memberships each",
             f"fit {len(shares) - int(empty.sum())} components instead",
         )  # fmt: skip
-    if fit.looked.memberships is not None:
-        owners = fit.looked.memberships.sum(axis=0) ** 2 / np.maximum((fit.looked.memberships**2).sum(axis=0), 1e-300)
+    if x is not None:
+        owners = (weights @ x) ** 2 / np.maximum(weights @ x**2, 1e-300)
         few = (owners <= FEW_OWNERS) & ~empty
         if few.any():
             yield Notice(

@@ -144,7 +144,7 @@ def fit_report(
     converged, reason = _convergence(start, refined)
     alpha0 = _alpha0(chosen, refined, free_alpha0)
     evidence = Evidence(
-        table.schema, refined.theta, refined.alpha, table.n_rows, converged or settled, reason, start.account.way,
+        table.schema, refined.theta, refined.alpha, table.each, converged or settled, reason, start.account.way,
         alpha0.at_bound, looked,
     )  # fmt: skip
     return FitReport(

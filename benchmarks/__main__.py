@@ -27,6 +27,7 @@ from benchmarks import (
     solvers,
     starts,
     structure,
+    sweeps,
     wide,
 )
 
@@ -37,6 +38,7 @@ BENCHMARKS = {
     "solvers": solvers.run,
     "choose_k": choose_k.run,
     "structure": structure.run,
+    "sweeps": sweeps.run,
     "starts": starts.run,
     "refined": refined.run,
     "coverage": coverage.run,

@@ -39,12 +39,26 @@ def test_pqp_rows_of_a_singular_program():
     agree(nqp.pqp_rows, reference.pqp_rows, q, z, x, 5, 1e-10, 0.0, rtol=1e-6)
 
 
+@pytest.mark.parametrize(("m", "k"), [(1, 1), (6, 4), (40, 9), (5, 30)])
+def test_exact_rows(m, k):
+    q, z, x = program(m, k)
+    agree(nqp.exact_rows, reference.exact_rows, q, z, x, 100, 1e-12, rtol=1e-7)
+    x[:, ::2] = 0.0
+    agree(nqp.exact_rows, reference.exact_rows, q, z, x, 100, 1e-12, rtol=1e-7)
+
+
+def test_exact_rows_of_a_singular_program():
+    """Where no equation can be solved, coordinate descent goes on."""
+    q, z, x = np.ones((3, 3)), np.array([[-1.0, -1.0, -1.0], [1.0, 2.0, 3.0]]), np.ones((2, 3))
+    agree(nqp.exact_rows, reference.exact_rows, q, z, x, 50, 1e-12)
+
+
 @pytest.mark.parametrize(("m", "k"), [(1, 1), (6, 4)])
 @pytest.mark.parametrize("cycles", [1, 3, 10_000])
-def test_exact_rows(m, k, cycles):
+def test_exact_row(m, k, cycles):
     q, z, x = program(m, k)
-    agree(nqp.exact_rows, reference.exact_rows, q, z, x, cycles, 1e-14)
     agree(nqp.exact_row, reference.exact_row, q, z[0], x[0], cycles, 1e-14)
+    agree(nqp.descend_rows, reference.descend_rows, q, z, x, min(cycles, 50))
 
 
 def test_a_variable_without_curvature_is_left_alone():

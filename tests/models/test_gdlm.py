@@ -232,7 +232,7 @@ def test_unknown_levels_are_refused_by_name():
 
 def test_a_fit_that_does_not_settle_warns(monkeypatch):
     monkeypatch.setattr("mixmem.moments.estimate.MOST_SWEEPS", 1)
-    with pytest.warns(ConvergenceWarning, match="did not converge: stopped after 1 sweeps"):
+    with pytest.warns(ConvergenceWarning, match="did not converge: stopped after 1 sweep,"):
         assert not fit(refine=None).report_.converged
 
 

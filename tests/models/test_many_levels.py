@@ -47,6 +47,7 @@ def three_thousand():
     return drawn(20_000, [1000] * 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["seven_thousand", "three_thousand"])
 def test_wide_columns_fit_in_little_memory_and_help(case, request):
     # measured: 0.164 with the column of 7,000 levels, 0.170 without; 0.147 with three of 1,000, 0.168 without

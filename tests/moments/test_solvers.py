@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mixmem import InputError, align_components, factorize, solve_nqp, third_moment
 from mixmem.moments.solvers import SOLVERS, random_start
+from mixmem.moments.solvers.compressed import compressed_pqp
 from mixmem.moments.solvers.joint_diagonalization import diagonalize_jointly
 from mixmem.moments.solvers.nqp import pqp_gamma, pqp_phi
 from mixmem.moments.solvers.symmetric import compress
@@ -307,3 +308,20 @@ def test_what_solvers_need_is_said_before_they_run(monkeypatch):
     monkeypatch.undo()
     with pytest.raises(InputError, match=r"modes of at least k = 4 rows; the tensor has shape \(3, 4, 5\)"):
         factorize(tensor, 4, solver="nojd0")
+
+
+def test_a_compressed_block_is_factorized_as_the_whole_one():
+    """Exact moments of eight components: the same terms, whichever way."""
+    rng = np.random.default_rng(0)
+    factors = tuple(rng.dirichlet(np.full(4, 0.5), size=(10, 8)).transpose(0, 2, 1).reshape(40, 8) for _ in range(3))
+    tensor = np.einsum("ah,bh,ch->abc", *factors)
+    pairs = (factors[0] @ factors[1].T, factors[0] @ factors[2].T, factors[1] @ factors[2].T)
+    starts = [random_start(tensor.shape, 8, child) for child in rng.spawn(10)]
+    found = compressed_pqp(tensor, pairs, 8, starts, max_iter=500, tol=1e-9)
+    assert found.converged
+    assert np.abs(found.tensor - tensor).max() < 1e-3 * tensor.max()
+    assert all(factor.min() >= 0.0 for factor in found.factors)
+    noisy = tensor + 0.1 * tensor.std() * rng.standard_normal(tensor.shape)
+    stopped = compressed_pqp(noisy, pairs, 8, starts, max_iter=1, tol=0.0)
+    assert not stopped.converged
+    assert "max_iter=1" in stopped.reason

@@ -82,7 +82,33 @@ def test_sweeps_say_when_they_run_out():
     tensor = FullTensor(table.encoded, first, table.theta, 0.3)
     swept = sweep(tensor, n_sweeps=1, tol=0.0, rng=np.random.default_rng(0), progress=Progress())
     assert not swept.converged
-    assert "stopped after 1 sweeps" in swept.reason
+    assert "stopped after 1 sweep" in swept.reason
+
+
+@pytest.mark.parametrize(("n", "p", "k", "alpha"), [(1_000, 25, 3, 0.1), (2_000, 40, 5, 0.7), (500, 50, 3, 3.0)])
+def test_sweeps_end_where_plain_ones_do(n, p, k, alpha):
+    table = simulate_gdlm(n, p, k, alpha=alpha, random_state=8)
+    tensor = FullTensor(table.encoded, first_moments(table.encoded), table.theta, alpha * k)
+    tol = 0.02 * np.sqrt(k / n)
+    swept = sweep(tensor, n_sweeps=60, tol=tol, rng=np.random.default_rng(0), progress=Progress())
+    plain = sweep(tensor, n_sweeps=150, tol=0.0, early=False, rng=np.random.default_rng(0), progress=Progress())
+    assert swept.converged
+    assert len(swept.changes) < 15
+    assert plain.changes[-1] < tol / 100
+    assert np.sqrt(((swept.theta - plain.theta) ** 2).mean()) <= swept.left <= tol
+    shares = [each.weights / each.weights.sum() for each in (swept, plain)]
+    assert np.abs(shares[0] - shares[1]).max() < 2e-3
+
+
+def test_a_component_too_many_is_named_soon():
+    table = simulate_gdlm(2_000, 30, 4, alpha=0.25, random_state=1)
+    rng = np.random.default_rng(0)
+    theta = np.column_stack([table.theta, rng.dirichlet(np.ones(4), size=30).ravel()])
+    tensor = FullTensor(table.encoded, first_moments(table.encoded), theta, 1.0)
+    swept = sweep(tensor, n_sweeps=60, tol=1e-4, rng=np.random.default_rng(0), progress=Progress())
+    assert not swept.converged
+    assert len(swept.changes) < 40
+    assert "may be one too many" in swept.reason
 
 
 def test_groups():

@@ -94,6 +94,11 @@ class Encoded:
         """(n,): the rows' weights, ones if there are none."""
         return np.ones(len(self.codes)) if self.weights is None else self.weights
 
+    @property
+    def n_effective(self) -> float:
+        """How many rows of even weight say as much: those stood for, if weights are whole, else fewer."""
+        return self.total if self.weights is None or self.whole else self.total**2 / float((self.weights**2).sum())
+
     def take(self, rows: Any) -> Encoded:
         """Return some of the rows."""
         weights = None if self.weights is None else self.weights[rows]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixmem.kernels._numba import kernel, vector_kernel
-from mixmem.kernels.nqp import exact_row, pqp_rows
+from mixmem.kernels.nqp import descend_rows, pqp_rows
 
 # Loops are written out where an array expression would do: each of those takes numba a second or more to compile.
 
@@ -66,8 +66,7 @@ def _update(q, z, x, inner, epsilon):
     if inner > 0:
         pqp_rows(q, z, x, inner, epsilon, 1e-15)
     else:
-        for r in range(x.shape[0]):
-            exact_row(q, z[r], x[r], -inner, 1e-13)
+        descend_rows(q, z, x, -inner)
 
 
 @kernel

@@ -116,7 +116,81 @@ def exact_row(q, z, x, cycles, tolerance):
 
 
 @kernel
-def exact_rows(q, z, x, cycles, tolerance):
-    """Minimise every row's program in place: q (k, k), z (m, k), x (m, k)."""
+def descend_rows(q, z, x, cycles):
+    """Take cycles of coordinate descent towards every row's minimiser, in place: q (k, k), z (m, k), x (m, k)."""
     for r in range(x.shape[0]):
-        exact_row(q, z[r], x[r], cycles, tolerance)
+        exact_row(q, z[r], x[r], cycles, 1e-13)
+
+
+@kernel
+def _solved_on(q, z, support, n, factor, y):
+    """Set y[:n] to the solution of q y = -z on the first n of a support (k,); False if q is not definite there.
+
+    q (k, k), z (k,); factor (k, k) receives the transpose of Cholesky's triangle, by rows.
+    """
+    for i in range(n):
+        for j in range(i, n):
+            factor[i, j] = q[support[i], support[j]]
+        y[i] = -z[support[i]]
+    for i in range(n):
+        if factor[i, i] <= 1e-13 * q[support[i], support[i]]:
+            return False
+        root = 1.0 / np.sqrt(factor[i, i])
+        for j in range(i, n):
+            factor[i, j] *= root
+        y[i] *= root
+        for g in range(i + 1, n):
+            part = factor[i, g]
+            for j in range(g, n):
+                factor[g, j] -= part * factor[i, j]
+            y[g] -= part * y[i]
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            y[i] -= factor[i, j] * y[j]
+        y[i] /= factor[i, i]
+    return True
+
+
+@kernel
+def exact_rows(q, z, x, cycles, tolerance):
+    """Minimise every row's program in place: q (k, k), z (m, k), x (m, k).
+
+    Coordinate descent finds which entries are positive, and a linear equation their values; an entry that would become
+    negative stops the step and leaves. A row ends when no gradient of an entry at zero, relative to the largest of z,
+    asks it back by more than ``tolerance``, or after so many such turns.
+    """
+    k = x.shape[1]
+    factor, y, support = np.empty((k, k)), np.empty(k), np.empty(k, np.int64)
+    for r in range(x.shape[0]):
+        exact_row(q, z[r], x[r], 2, tolerance)
+        scale = 0.0
+        for h in range(k):
+            scale = max(scale, abs(z[r, h]))
+        for _ in range(cycles):
+            n = 0
+            for h in range(k):
+                if x[r, h] > 0.0 and q[h, h] > 0.0:
+                    support[n] = h
+                    n += 1
+            if not _solved_on(q, z[r], support, n, factor, y):
+                exact_row(q, z[r], x[r], cycles, tolerance)
+                break
+            step = 1.0
+            for i in range(n):
+                if y[i] < 0.0:
+                    step = min(step, x[r, support[i]] / (x[r, support[i]] - y[i]))
+            for i in range(n):
+                h = support[i]
+                value = x[r, h] + step * (y[i] - x[r, h])
+                x[r, h] = value if value > 1e-15 * x[r, h] else 0.0
+            asked = False
+            if step == 1.0:
+                for h in range(k):
+                    if x[r, h] == 0.0 and q[h, h] > 0.0:
+                        gradient = z[r, h]
+                        for i in range(n):
+                            gradient += q[h, support[i]] * x[r, support[i]]
+                        asked = asked or gradient < -tolerance * scale
+                if not asked:
+                    break
+            exact_row(q, z[r], x[r], 1, 0.0)

@@ -69,7 +69,7 @@ def row_likelihood(
     likely = cells.likelihoods(theta)
     codes, place = _distinct(cells.codes)
     found, errors = _integrated(cells, codes, likely, cells.marks(theta), np.maximum(alpha, LEAST_ALPHA))
-    values = found[place] + cells.scale(theta)
+    values = np.where(cells.lengths > 0, found[place] + cells.scale(theta), 0.0)  # nothing is as likely as nothing
     return (values, errors[place]) if return_std else values
 
 

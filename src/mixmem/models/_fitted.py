@@ -223,7 +223,7 @@ class Fitted:
         if self.report_.refine.method == "em":
             raise InputError("there are no standard errors after refine='em'; expected None or 'gibbs'")
         k, seed = len(self.alpha_), np.random.SeedSequence(self.report_.seed)
-        tol = sweep_tolerance(k, table.n_rows)
+        tol = sweep_tolerance(k, table.n_effective)
         noise = 1.0 - self.contamination_
         with threads(self.n_jobs):
             found = jackknife(table, self._noisy, self.alpha_, tol=tol, seed=seed, progress=self._progress())

@@ -157,7 +157,7 @@ def make_plan(
         return Plan(coding, _deal(coding, everything), ())
     if isinstance(anchors, str):
         # the paper's way keeps its blocks small; the default way forms one block only and can afford a better one
-        rows = max(4 * k, 48) if n_partitions == "auto" else max(2 * k, 16)
+        rows = max(min(4 * k, 80 + 2 * k), 48) if n_partitions == "auto" else max(2 * k, 16)
         size = int(np.ceil(rows / coding.soft.sizes.mean()))
         most = BLOCK_BYTES if memory_limit is None else memory_limit
         short = coding.n_variables <= 3 * size + (size if n_partitions == "auto" else 0)

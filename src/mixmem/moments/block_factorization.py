@@ -11,6 +11,7 @@ from mixmem.data.encode import Encoded
 from mixmem.moments.anchors import Plan
 from mixmem.moments.matching import Matching, match_columns
 from mixmem.moments.solvers import decompose, random_start, solver_for
+from mixmem.moments.solvers.compressed import compressed_pqp
 from mixmem.moments.solvers.contract import Effort, Factorization, Factors, rescaled
 from mixmem.moments.sums import BlockMoments, FirstMoments, third_moments
 from mixmem.moments.theta_from_factors import block_theta
@@ -18,6 +19,8 @@ from mixmem.progress import Progress
 from mixmem.records import Record
 from mixmem.typing import Array
 
+FEW, LARGE = 12, 100_000
+"""Components, and entries of the anchors' block, above which its modes are updated against compressed ones."""
 BATCH_BYTES = 64_000_000
 """Memory for the tensors in flight at once; blocks are factorized in batches that fit."""
 
@@ -59,8 +62,13 @@ def factorize_anchors(
     """Factorize the anchor block from several random starts and keep the best."""
     tensor = block.corrected(alpha0)
     starts = [random_start(tensor.shape, n_components, child) for child in rng.spawn(n_restarts)]
-    runs = _solve([block], [tensor], [0] * n_restarts, starts, alpha0, effort, rng)
-    found = min(runs, key=lambda result: result.residual)
+    if effort.solver == "pqp" and n_components > FEW and tensor.size > LARGE:
+        pairs, scale = block.corrected_pairs(alpha0), float(np.abs(tensor).max()) or 1.0
+        found = compressed_pqp(tensor / scale, pairs, n_components, starts, max_iter=effort.max_iter, tol=effort.tol)
+        found = rescaled(found, scale)
+    else:
+        runs = _solve([block], [tensor], [0] * n_restarts, starts, alpha0, effort, rng)
+        found = min(runs, key=lambda result: result.residual)
     parts, weights = block_theta(found, block, means)
     theta = np.zeros((len(means), n_components))
     for where, part in zip(block.rows, parts, strict=True):

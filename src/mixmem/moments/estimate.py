@@ -19,7 +19,7 @@ from mixmem.progress import Progress
 from mixmem.records import Record
 from mixmem.typing import Array
 
-MOST_SWEEPS = 100
+MOST_SWEEPS = 60
 """What ``sweeps="auto"`` stops at; it ends earlier once theta changes little against its sampling error."""
 
 
@@ -116,13 +116,16 @@ class MatchingReport(Record):
 
 @dataclass(frozen=True)
 class SweepsReport(Record):
-    """How the sweeps went: the root mean square change of theta per sweep."""
+    """How the sweeps went: the root mean square change of theta per sweep; how far theta (root mean square) and the
+    mean memberships (the largest) still are from where sweeps lead."""
 
     count: int
     groups: int
     changes: list[float]
     converged: bool
     reason: str
+    theta_left: float = 0.0
+    memberships_left: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -188,7 +191,7 @@ def estimate(
         tensor = extended(table, first, theta, alpha0, progress)
         theta = tensor.theta
     if settings.n_components > 1 and settings.n_sweeps != 0:
-        swept = _swept(tensor, first, settings, seed, progress)
+        swept = _swept(tensor, alpha0, settings, seed, progress)
         theta, weights = swept.theta, swept.weights
     rows = mode_rows(table.coding, np.concatenate(plan.anchors))
     kept = match_columns(factored.anchors, theta[rows], settings.matching)
@@ -212,7 +215,7 @@ def start_of(
     table = table.unpooled
     first = first_moments(table)
     tensor = FullTensor(table, first, theta, alpha0)
-    swept = _swept(tensor, first, settings, seed, progress)
+    swept = _swept(tensor, alpha0, settings, seed, progress)
     found = replace(found, theta=swept.theta, concentration=concentration(swept.weights, alpha0))
     return found.start(first)
 
@@ -228,13 +231,15 @@ def _spread_pools(theta: Array, coding: Coding) -> Array:
 
 
 def _swept(
-    tensor: FullTensor, first: FirstMoments, settings: Settings, seed: np.random.SeedSequence, progress: Progress
+    tensor: FullTensor, alpha0: float, settings: Settings, seed: np.random.SeedSequence, progress: Progress
 ) -> Swept:
+    k, n = settings.n_components, tensor.data.n_effective
     return sweep(
         tensor,
         n_sweeps=settings.n_sweeps or MOST_SWEEPS,
-        tol=sweep_tolerance(settings.n_components, first.total),
+        tol=sweep_tolerance(k, n),
         early=settings.n_sweeps is None,
+        shares_tol=share_tolerance(k, alpha0, n),
         rng=np.random.default_rng([*seed.generate_state(4), 1]),
         progress=progress,
     )
@@ -292,6 +297,12 @@ def sweep_tolerance(n_components: int, n_rows: float) -> float:
     return 0.02 * float(np.sqrt(n_components / n_rows))
 
 
+def share_tolerance(n_components: int, alpha0: float, n_rows: float) -> float:
+    """Return the distance of the components' shares to the sweeps' limit at which they end: a fifth of the sampling
+    error that mean memberships of equal shares would have if memberships were seen."""
+    return 0.2 * float(np.sqrt((n_components - 1) / ((alpha0 + 1.0) * n_rows))) / n_components
+
+
 def _account(
     plan: Plan, factored: Factored, kept: Matching, swept: Swept | None, found: Concentration
 ) -> MomentAccount:
@@ -299,7 +310,10 @@ def _account(
     names = np.asarray(plan.coding.names, dtype=object)
     sweeps = None
     if swept is not None:
-        sweeps = SweepsReport(len(swept.changes), swept.n_groups, list(swept.changes), swept.converged, swept.reason)
+        sweeps = SweepsReport(
+            len(swept.changes), swept.n_groups, list(swept.changes), swept.converged, swept.reason, swept.left,
+            swept.shares_left,
+        )  # fmt: skip
     return MomentAccount(
         converged=swept.converged if swept is not None else all(block.converged for block in blocks),
         reason=swept.reason if swept is not None else blocks[-1].reason,

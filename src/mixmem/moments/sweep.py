@@ -32,11 +32,14 @@ from mixmem.engine.rows import Arrays, Blocks, map_rows, sum_over
 from mixmem.kernels.grams import gram_sums
 from mixmem.kernels.nqp import exact_rows
 from mixmem.kernels.passes import add_features, pair_sums
+from mixmem.moments.collective import Left, SlowMode
 from mixmem.moments.sums import NO_WEIGHTS, FirstMoments
 from mixmem.moments.theta_from_factors import simplex_rows
 from mixmem.progress import Progress
 from mixmem.typing import Array
 
+PATIENCE = 8
+"""Sweeps in which the distance left must halve, else they are given up: a component too many drifts for hundreds."""
 CYCLES, PRECISION = 500, 1e-9
 """Bounds of the exact solution of a row's program; ill-conditioned ones end at the number of cycles."""
 
@@ -51,6 +54,10 @@ class Swept:
     n_groups: int
     converged: bool
     reason: str
+    left: float = np.inf
+    """How far theta is from where sweeps lead, root mean square, as far as can be told."""
+    shares_left: float = np.inf
+    """The same of the components' shares of the weights, the largest distance."""
 
 
 class FullTensor:
@@ -67,18 +74,22 @@ class FullTensor:
         self.once = alpha0 / (alpha0 + 2.0)
         self.twice = 2.0 * alpha0**2 / ((alpha0 + 1.0) * (alpha0 + 2.0))
         self.width = -(-self.k // 4) * 4  # whole vector registers: a padded loop is faster than a ragged one
-        self.theta = theta.copy()
+        self.theta, self.weights = theta.copy(), np.ones(self.k)
+        self.totals = np.empty((self.n_rows, 2 * self.width))
         self.place()
 
     def place(self) -> None:
         """Compute the state anew from theta, free of what rounding has left in it."""
-        self.weights = np.ones(self.k)
         everything = self.soft.whole
         self.table = self._says(everything, self.theta)
-        self.totals = np.zeros((self.n_rows, 2 * self.width))
+        self.totals[...] = 0.0
         known = np.flatnonzero(np.add.reduceat(self.theta.sum(axis=1), self.soft.offsets[:-1]) > 0.0)
         self._add(self.soft.cell_offsets[known], known, self.table)
         self.sums = self._sums(everything)
+
+    def moved(self, move: Array) -> Array:
+        """Return theta moved by so much (soft levels, k), on the simplex."""
+        return simplex_rows(np.maximum(self.theta + move, 0.0), self.soft.sizes, self.first.means)[0]
 
     def _add(self, starts: NDArray[np.int64], members: NDArray[np.int64], table: Array) -> None:
         """Add what rows of a table say of the members, which start there, to every row's features."""
@@ -181,11 +192,20 @@ def groups_for(n_variables: int) -> int:
 
 
 def sweep(
-    tensor: FullTensor, *, n_sweeps: int, tol: float, rng: np.random.Generator, progress: Progress, early: bool = True
+    tensor: FullTensor,
+    *,
+    n_sweeps: int,
+    tol: float,
+    rng: np.random.Generator,
+    progress: Progress,
+    early: bool = True,
+    shares_tol: float = np.inf,
 ) -> Swept:
-    """Alternate over groups of variables until theta is within ``tol`` (root mean square) of where sweeps lead.
+    """Alternate over groups of variables until theta is within ``tol`` (root mean square) of where sweeps lead, and
+    the components' shares within ``shares_tol``.
 
-    Without ``early``, all ``n_sweeps`` are made, however near theta is.
+    After every sweep theta is moved to where its slow mode leads (:mod:`mixmem.moments.collective`). Without
+    ``early``, all ``n_sweeps`` are made, and nothing but them.
     """
     n_variables = tensor.data.n_variables
     n_groups = groups_for(n_variables)
@@ -194,8 +214,9 @@ def sweep(
     split = np.array_split(rng.permutation(n_variables), n_groups)
     groups = [tensor.soft.part(np.sort(group)) for group in split]
     tensor.weights = np.ones(tensor.k)
+    trust, lefts = 1.0, [np.inf]
     with progress.stage("sweeps", n_sweeps * n_groups) as step:
-        for _ in range(n_sweeps):
+        for turn in range(n_sweeps):
             before = tensor.theta.copy()
             found = np.zeros(tensor.k)
             for group in groups:
@@ -203,17 +224,41 @@ def sweep(
                 step(1)
             tensor.weights = found
             changes.append(float(np.sqrt(((tensor.theta - before) ** 2).mean())))
-            left = _distance_left(changes)
-            if left <= tol and (early or len(changes) == n_sweeps):
-                reason = f"after {len(changes)} sweeps theta is within {left:.1g} of where it settles"
-                return Swept(tensor.theta.copy(), found, tuple(changes), n_groups, True, reason)
-    reason = f"stopped after {n_sweeps} sweeps, with theta still changing by {changes[-1]:.1g} per sweep"
-    return Swept(tensor.theta.copy(), found, tuple(changes), n_groups, False, reason)
+            last = turn == n_sweeps - 1
+            if not (early or last):
+                continue
+            left = SlowMode(tensor.theta, found).left(tensor.theta, tensor.theta - before)
+            lefts.append(left.theta)
+            if turn and max(left.theta, changes[-1]) <= tol and left.shares <= shares_tol:
+                theta = tensor.moved(left.move) if early else tensor.theta
+                reason = (
+                    f"after {_count(changes)} theta is within {left.theta:.1g} and mean memberships are within "
+                    f"{left.shares:.1g} of where they settle"
+                )
+                return Swept(
+                    theta.copy(), found * left.factors, tuple(changes), n_groups, True, reason, left.theta, left.shares
+                )
+            if last or (turn >= PATIENCE and lefts[-1] > 0.5 * lefts[-1 - PATIENCE]):
+                break
+            if turn and changes[-1] > 0.7 * changes[-2]:
+                trust /= 2.0
+            if not turn or changes[-1] <= changes[-2]:
+                tensor.theta = tensor.moved(trust * left.move)
+                tensor.place()
+    reason = _unsettled(found / found.sum(), left, changes)
+    return Swept(tensor.theta.copy(), found, tuple(changes), n_groups, False, reason, left.theta, left.shares)
 
 
-def _distance_left(changes: list[float]) -> float:
-    """How far theta still has to go, root mean square, if changes go on falling by the factor of the last two."""
-    if len(changes) < 2 or changes[-1] == 0.0:
-        return np.inf if not changes or changes[-1] > 0.0 else 0.0
-    ratio = min(changes[-1] / changes[-2], 0.99)
-    return changes[-1] * ratio / (1.0 - ratio)
+def _count(changes: list[float]) -> str:
+    return "1 sweep" if len(changes) == 1 else f"{len(changes)} sweeps"
+
+
+def _unsettled(shares: Array, left: Left, changes: list[float]) -> str:
+    """Say why sweeps have not settled: often one component is too many, and drifts while the others stand."""
+    reason = f"stopped after {_count(changes)}, with theta still changing by {changes[-1]:.1g} per sweep"
+    drifting = int(np.argmax(left.by_component))
+    others = np.delete(left.by_component, drifting)
+    if len(others) and left.by_component[drifting] > 2.0 * np.median(others):
+        share = f"{shares[drifting]:.1%}"
+        reason += f", most of all in the component that holds {share} of the memberships: it may be one too many"
+    return reason

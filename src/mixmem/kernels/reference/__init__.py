@@ -29,7 +29,7 @@ from mixmem.kernels.reference.gibbs import assign_cells, drawn, membership_poste
 from mixmem.kernels.reference.grams import gram_sums
 from mixmem.kernels.reference.importance import importance_sums
 from mixmem.kernels.reference.nodes import mix_at_nodes, node_sums
-from mixmem.kernels.reference.nqp import exact_row, exact_rows, pqp_rows
+from mixmem.kernels.reference.nqp import descend_rows, exact_row, exact_rows, pqp_rows
 from mixmem.kernels.reference.particles import marginal_likelihood
 from mixmem.kernels.reference.passes import add_features, pair_sums, scatter_sums
 from mixmem.kernels.reference.simplex import cholesky, memberships
@@ -45,6 +45,7 @@ __all__ = [
     "cholesky",
     "community_pass",
     "count_cells",
+    "descend_rows",
     "digamma",
     "drawn",
     "em_pass",

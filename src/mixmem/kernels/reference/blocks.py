@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixmem.kernels.reference.nqp import exact_rows, pqp_rows
+from mixmem.kernels.reference.nqp import descend_rows, pqp_rows
 
 
 def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
@@ -18,7 +18,7 @@ def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
         if inner > 0:
             pqp_rows(q, z, x, inner, epsilon, 1e-15)
         else:
-            exact_rows(q, z, x, -inner, 1e-13)
+            descend_rows(q, z, x, -inner)
         return (t**2).sum() + 2.0 * (x * z).sum() + (x.T @ x * q).sum()
 
     previous = np.inf

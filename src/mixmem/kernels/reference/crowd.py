@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixmem.kernels.crowd import WORKER_BLOCK
-from mixmem.kernels.reference.nqp import exact_rows
+from mixmem.kernels.reference.nqp import exact_row
 
 
 def by_task(tasks, workers, labels, n_tasks, n_workers):
@@ -139,4 +139,5 @@ def minimax_pass(
 def worker_programs(q, z, x, cycles, tolerance):
     """Minimise 1/2 x'Qx + z'x over x >= 0 for every worker w and label l, in place."""
     for w in range(len(x)):
-        exact_rows(q[w], z[w], x[w], cycles, tolerance)
+        for label in range(x.shape[1]):
+            exact_row(q[w], z[w, label], x[w, label], cycles, tolerance)

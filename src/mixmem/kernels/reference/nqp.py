@@ -40,7 +40,13 @@ def exact_row(q, z, x, cycles, tolerance):
             break
 
 
+def descend_rows(q, z, x, cycles):
+    """Take cycles of coordinate descent towards every row's minimiser, in place."""
+    for r in range(len(x)):
+        exact_row(q, z[r], x[r], cycles, 1e-13)
+
+
 def exact_rows(q, z, x, cycles, tolerance):
     """Minimise every row's program in place."""
     for r in range(len(x)):
-        exact_row(q, z[r], x[r], cycles, tolerance)
+        exact_row(q, z[r], x[r], 1000 * cycles, 1e-3 * tolerance)

@@ -76,6 +76,7 @@ PARAMETERS: dict[str, Allowed] = {
         "None, 'auto', 'gibbs' or 'em'", lambda value: value is None or (isinstance(value, str) and value in REFINE)
     ),
     "contamination": Allowed("'auto' or a share from 0 to less than 1", _auto_or(_share)),
+    "memberships": Allowed("'mean' or 'mode'", lambda value: isinstance(value, str) and value in ("mean", "mode")),
     "missing": Allowed(
         "None, a list of values that mean a missing cell, or a dictionary from column to such a list",
         lambda value: value is None or isinstance(value, (list, tuple, set, Mapping, str, int, float)),

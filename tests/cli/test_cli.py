@@ -73,6 +73,7 @@ def test_fit_hands_its_options_to_the_estimator(monkeypatch, fitted, tmp_path, c
 
     monkeypatch.setattr(Learner, "fit", fit)
     options = "--alpha0 0.7 --refine none --contamination 0.1 --partitions 3 --sweeps 4 --solver wnmf --restarts 2"
+    options += " --memberships mode"
     arguments = ["fit", fitted / "data.csv", "-k", 3, "--id", "who", "--out", tmp_path / "o", *options.split()]
     code, out, err = run(capsys, *arguments, "--matching", "angle", "--seed", 5, "--jobs", 1, "--memory-limit", "2GB")
     assert code == 1
@@ -82,7 +83,7 @@ def test_fit_hands_its_options_to_the_estimator(monkeypatch, fitted, tmp_path, c
     assert seen == {
         "n_components": 3, "alpha0": 0.7, "variables": None, "missing": None, "anchors": "auto", "n_partitions": 3,
         "sweeps": 4, "solver": "wnmf", "matching": "angle", "refine": None, "contamination": 0.1, "n_restarts": 2,
-        "random_state": 5, "n_jobs": 1, "memory_limit": "2GB", "verbose": False, "rows": (200, 9), "ids": ["r0", "r1"],
+        "memberships": "mode", "random_state": 5, "n_jobs": 1, "memory_limit": "2GB", "verbose": False, "rows": (200, 9), "ids": ["r0", "r1"],
     }  # fmt: skip
     assert "Traceback" in run(capsys, *arguments, "--verbose")[2]
 

@@ -21,14 +21,17 @@ def test_node_sums(n, levels, m, missing):
     cells = random_cells(n, levels, missing=missing)
     at_nodes, weights = cells.likelihoods(m) ** 2, np.random.default_rng(1).random(m)
     agree(
-        nodes.node_sums, reference.node_sums, cells.codes, cells.starts, cells.absent, at_nodes, weights, empty(n),
-        empty(n),
+        nodes.node_sums, reference.node_sums, cells.codes, cells.starts, cells.absent, at_nodes, weights,
+        np.random.default_rng(2).random((2, m)), empty(n), empty(n), empty(n, 2),
     )  # fmt: skip
 
 
 def test_a_node_without_weight_has_no_say():
     cells = random_cells(4, (3, 3))
-    at_nodes, sums, squares = cells.likelihoods(2), empty(4), empty(4)
-    nodes.node_sums(cells.codes, cells.starts, cells.absent, at_nodes, np.array([1.0, 0.0]), sums, squares)
+    at_nodes, sums, squares, means = cells.likelihoods(2), empty(4), empty(4), empty(4, 2)
+    nodes.node_sums(
+        cells.codes, cells.starts, cells.absent, at_nodes, np.array([1.0, 0.0]), np.eye(2), sums, squares, means
+    )
     assert np.allclose(sums, np.log(at_nodes[cells.starts + cells.codes, 0]).sum(axis=1))
     assert np.allclose(squares, 2 * sums)
+    assert (means == [1.0, 0.0]).all()

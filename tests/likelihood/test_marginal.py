@@ -72,7 +72,7 @@ def test_many_components_are_integrated_within_the_error_said(p, k, strength):
 def test_sampling_and_exact_nodes_agree(monkeypatch):
     drawn = simulate_gdlm(60, 30, 3, alpha=0.3, random_state=4)
     exact = row_likelihood(drawn.encoded, drawn.theta, drawn.alpha)
-    monkeypatch.setattr(marginal, "nodes_for", lambda alpha, n_draws: None)
+    monkeypatch.setattr(marginal, "nodes_for", lambda alpha, n_draws, rough: None)
     values, errors = row_likelihood(drawn.encoded, drawn.theta, drawn.alpha, return_std=True)
     assert (errors > 0.0).all()
     assert np.abs((values - exact) / errors).mean() < 1.5
@@ -115,3 +115,11 @@ def test_long_rows_of_next_to_one_component(strength):
     pure = np.log(drawn.theta[4 * np.arange(200) + drawn.codes]).sum(axis=1)  # every row in one component
     assert np.abs(values - logsumexp(pure, axis=1, b=1 / 12)).max() < 0.2
     assert errors.max() < 0.2
+
+
+@pytest.mark.parametrize(("p", "k"), [(12, 3), (30, 4), (25, 8), (120, 6)])
+def test_rough_likelihoods_rank_as_sharp_ones_do(p, k):
+    drawn = simulate_gdlm(200, p, k, alpha=0.3, random_state=6)
+    sharp, rough = (row_likelihood(drawn.encoded, drawn.theta, drawn.alpha, rough=way) for way in (False, True))
+    assert abs((sharp - rough).mean()) < 0.03
+    assert np.sqrt(((sharp - rough) ** 2).mean()) < 0.4

@@ -8,6 +8,8 @@ from scipy.special import gammaln
 from mixmem import Schema, Variable, fit_rows, rmse, row_likelihood, simulate_gdlm
 from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded
+from mixmem.kernels.gibbs import membership_posterior
+from mixmem.likelihood.table import LikelihoodTable
 
 
 def pure(levels, p):
@@ -54,3 +56,28 @@ def test_a_rows_answer_does_not_depend_on_its_company():
     alone = fit_rows(table.encoded.take(slice(700, 701)), table.theta, table.alpha)
     assert (together.memberships[700] == alone.memberships[0]).all()
     assert together.conditional[700] == alone.conditional[0]
+
+
+def test_means_are_those_of_sampled_memberships():
+    """Against a sampler of the same posterior."""
+    drawn = simulate_gdlm(40, 20, 3, alpha=0.3, random_state=9)
+    cells, alpha = LikelihoodTable(drawn.encoded), drawn.alpha
+    mean, error, bounds = np.empty((40, 3)), np.empty((40, 3)), np.empty((40, 2, 3))
+    membership_posterior(
+        cells.codes, cells.starts, cells.absent, cells.likelihoods(drawn.theta), cells.marks(drawn.theta), alpha, 100,
+        4_000, np.array([0.1, 0.9]), mean, error, bounds,
+    )  # fmt: skip
+    found = fit_rows(drawn.encoded, drawn.theta, alpha)
+    assert np.abs(found.memberships - mean).max() < 0.03
+    assert (found.n_steps == 0).all()
+    assert np.allclose(found.memberships.sum(axis=1), 1.0)
+    mode = fit_rows(drawn.encoded, drawn.theta, alpha, memberships="mode")
+    assert (mode.n_steps > 0).all()
+    errors = [np.sqrt(((each.memberships - drawn.memberships) ** 2).mean()) for each in (found, mode)]
+    assert errors[0] < errors[1]
+
+
+def test_long_rows_take_the_mode():
+    drawn = simulate_gdlm(20, 300, 4, alpha=0.3, random_state=9)
+    found, mode = (fit_rows(drawn.encoded, drawn.theta, drawn.alpha, memberships=rule) for rule in ("mean", "mode"))
+    assert (found.memberships == mode.memberships).all()

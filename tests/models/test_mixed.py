@@ -104,7 +104,7 @@ def test_units_change_nothing_but_the_units(refine):
     assert np.allclose(one.alpha_, other.alpha_, rtol=1e-6)
     seen = frame[reals].notna().sum(axis=1).to_numpy()
     gap = one.score_samples(frame) - other.score_samples(large) - seen * np.log(1000.0)
-    assert abs(gap.mean()) < 0.05  # particles differ
+    assert abs(gap.mean()) < 0.05
 
 
 def test_chains_are_judged_in_the_units_of_the_column():

@@ -18,7 +18,7 @@ def test_alpha0_is_found_within_a_third(alpha0):
     said = model.report_.alpha0
     assert said.estimated
     assert said.value == pytest.approx(model.alpha0_)
-    assert len(said.tried) >= 12
+    assert len(said.tried) == 11
 
 
 def test_the_peak_of_a_parabola_is_found_between_points():

@@ -153,6 +153,14 @@ Contamination = Annotated[
         help="Share of cells that hold answers at random; auto estimates it where the fit samples.",
     ),
 ]
+Memberships = Annotated[
+    str,
+    typer.Option(
+        "--memberships",
+        metavar="mean|mode",
+        help="Memberships of a row: the posterior mean, which errs least, or its mode.",
+    ),
+]
 Partitions = Annotated[
     str,
     typer.Option(

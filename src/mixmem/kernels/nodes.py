@@ -26,8 +26,9 @@ def mix_at_nodes(table, nodes, out):
 
 
 @vector_kernel
-def node_sums(codes, starts, absent, at_nodes, weights, sums, squares):
-    """Fill sums and squares (n,) with the logarithms of a row's likelihood summed over nodes, and of its square.
+def node_sums(codes, starts, absent, at_nodes, weights, points, sums, squares, means):
+    """Fill sums and squares (n,) with the logarithms of a row's likelihood summed over nodes, and of its square, and
+    means (n, q) with the mean of the points (q, m) under it; q is zero where no means are wanted.
 
     codes (n, p), starts (p,) where a column's codes begin in at_nodes (rows, m), absent (p,) the code of a missing
     cell, which is left out, weights (m,) of the nodes. What is summed is weight * prod_j at_nodes[cell j].
@@ -61,5 +62,10 @@ def node_sums(codes, starts, absent, at_nodes, weights, sums, squares):
         total = max(total, 1e-300)
         for c in range(m):
             square += (product[c] / total) ** 2
+        for h in range(points.shape[0]):
+            mean = 0.0
+            for c in range(m):
+                mean += product[c] * points[h, c]
+            means[i, h] = mean / total
         sums[i] = scale + np.log(total)
         squares[i] = 2.0 * sums[i] + np.log(max(square, 1e-300))

@@ -1,6 +1,8 @@
 """Memberships of rows, given theta and alpha.
 
-The estimate is the maximum of the posterior density in softmax coordinates: x maximises
+The estimate with the least error is the posterior mean. Where rows are short it is summed over nodes
+(:mod:`mixmem.likelihood.nodes`) at once; long rows, whose posterior is narrow, take the maximum of the posterior
+density in softmax coordinates instead: x maximises
 log p(row | x) + sum_h alpha_h log x_h on the simplex. In the memberships' own coordinates the Dirichlet density with
 alpha_h < 1 is unbounded at the corners and has no usable maximum; in softmax coordinates its exponents are alpha_h
 instead of alpha_h - 1, the problem is concave with one interior solution, and where every cell points to a single
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from mixmem.data.encode import Encoded
 from mixmem.engine.rows import map_rows
 from mixmem.kernels.simplex import memberships as newton
+from mixmem.likelihood.marginal import mean_memberships
 from mixmem.likelihood.table import LikelihoodTable
 from mixmem.progress import Progress
 from mixmem.typing import Array
@@ -33,9 +36,9 @@ class RowFit:
     conditional : (n,) array
         Log-likelihood of every row at its memberships.
     n_steps : (n,) array of integers
-        Newton steps.
+        Newton steps; none for a posterior mean.
     gap : (n,) array
-        Relative miss of optimality.
+        Relative miss of optimality; none for a posterior mean.
     """
 
     memberships: Array
@@ -49,6 +52,7 @@ def fit_rows(
     theta: Array,
     alpha: Array,
     *,
+    memberships: str = "mean",
     max_steps: int = 50,
     tol: float = 1e-8,
     progress: Progress | None = None,
@@ -65,6 +69,9 @@ def fit_rows(
         Theta, noise included.
     alpha : array (k,)
         Concentration of the components.
+    memberships : "mean" or "mode"
+        The posterior mean, which errs least, for rows that are short enough for it to be had at once, and the mode for
+        the others; or the mode for all.
     max_steps, tol
         Newton steps at most, and the relative miss of optimality at which they end.
     progress
@@ -87,12 +94,20 @@ def fit_rows(
     x = np.tile(alpha / alpha.sum(), (n, 1))
     conditional, gap = np.empty(n), np.empty(n)
     steps = np.empty(n, np.int64)
+    known = np.zeros(n, dtype=bool)
+    if memberships == "mean" and len(alpha) > 1:
+        means, known = mean_memberships(cells, theta, alpha)
+        x[known] = means[known]
 
     def solve(rows: slice) -> None:
-        newton(
-            cells.codes[rows], cells.starts, cells.absent, likely, alpha, max_steps, tol, x[rows],
-            conditional[rows], steps[rows], gap[rows],
-        )  # fmt: skip
+        for of_mean, most in ((True, 0), (False, max_steps)):
+            some = np.flatnonzero(known[rows] == of_mean) + rows.start
+            if len(some):
+                found, values, made, missed = x[some], conditional[some], steps[some], gap[some]
+                newton(
+                    cells.codes[some], cells.starts, cells.absent, likely, alpha, most, tol, found, values, made, missed
+                )
+                x[some], conditional[some], steps[some], gap[some] = found, values, made, 0.0 if of_mean else missed
 
     with (progress or Progress()).stage("memberships", n) as step:
         map_rows(solve, n, step)

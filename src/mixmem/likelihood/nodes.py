@@ -17,6 +17,8 @@ from mixmem.typing import Array
 
 MOST_EXACT = 4_096
 """Nodes up to which the exact rule is taken."""
+MOST_ROUGH, LEAST_PER_STICK, NEARLY = 800, 5, 8
+"""Nodes of a rule that need not be exact, what it takes per stick at least, and draws that a node per stick serves."""
 SCATTERED, SCATTERED_MANY, MANY_COMPONENTS = 4_096, 16_384, 12
 """Nodes of the Halton sequence, more of them above so many components."""
 LONG_ROW = 150
@@ -40,8 +42,10 @@ class Nodes:
             yield np.ascontiguousarray(self.points[:, some]), self.weights[some]
 
 
-def nodes_for(alpha: Array, n_draws: int) -> Nodes | None:
+def nodes_for(alpha: Array, n_draws: int, *, rough: bool = False) -> Nodes | None:
     """Return the nodes for rows of ``n_draws`` draws under Dirichlet(alpha), alpha (k,); None if rows are too long.
+
+    ``rough`` takes a fifth of the nodes; the exact rule is then nearly so.
 
     >>> nodes = nodes_for(np.array([0.5, 0.5]), 4)
     >>> nodes.exact, nodes.points.shape
@@ -50,6 +54,10 @@ def nodes_for(alpha: Array, n_draws: int) -> Nodes | None:
     sticks = len(alpha) - 1
     rest = np.cumsum(alpha[::-1])[::-1][1:]
     per_stick = n_draws // 2 + 1
+    if rough and sticks:
+        fewer = int(MOST_ROUGH ** (1.0 / sticks))
+        if fewer >= LEAST_PER_STICK and n_draws <= NEARLY * fewer:
+            per_stick = min(per_stick, fewer)
     if per_stick**sticks <= MOST_EXACT:
         rules = [gauss_beta(per_stick, first, others) for first, others in zip(alpha, rest, strict=False)]
         weights = np.ones(1)
@@ -61,7 +69,7 @@ def nodes_for(alpha: Array, n_draws: int) -> Nodes | None:
         return None
     from scipy.special import betaincinv
 
-    count = SCATTERED_MANY if len(alpha) > MANY_COMPONENTS else SCATTERED
+    count = (SCATTERED_MANY if len(alpha) > MANY_COMPONENTS else SCATTERED) // (4 if rough else 1)
     cube = _halton(sticks, count)
     return Nodes(_broken(betaincinv(alpha[:-1, None], rest[:, None], cube)), np.full(count, 1.0 / count), False)
 

@@ -96,7 +96,7 @@ class Fitted:
         return self._training
 
     def transform(self, X: Any) -> Array:
-        """Return memberships (n, k) of rows, which sum to one: the mode of the posterior in softmax coordinates."""
+        """Return memberships (n, k) of rows, which sum to one: the posterior mean, or as ``memberships`` asks for."""
         return self.fit_rows(X).memberships.copy()
 
     def fit_rows(self, X: Any) -> RowFit:
@@ -109,7 +109,8 @@ class Fitted:
 
     def _fit_rows(self, table: Encoded) -> RowFit:
         with threads(self.n_jobs):
-            return fit_rows(table, self._noisy, self.alpha_, progress=self._progress())
+            rule = self.report_.memberships
+            return fit_rows(table, self._noisy, self.alpha_, memberships=rule, progress=self._progress())
 
     @overload
     def score_samples(self, X: Any, *, return_std: Literal[False] = False) -> Array: ...

@@ -74,6 +74,7 @@ class Learner(Fitted):
         matching: str = "procrustes",
         refine: str | None = "auto",
         contamination: str | float = "auto",
+        memberships: str = "mean",
         missing: Any = None,
         n_restarts: int = 10,
         random_state: int | np.random.Generator | None = None,
@@ -91,6 +92,7 @@ class Learner(Fitted):
         self.matching = matching
         self.refine = refine
         self.contamination = contamination
+        self.memberships = memberships
         self.missing = missing
         self.n_restarts = n_restarts
         self.random_state = random_state
@@ -124,7 +126,7 @@ class Learner(Fitted):
             looked = self._look_back(table, began, refined)
         report = fit_report(
             table, began.chosen, refined, looked, free_alpha0=self._free_alpha0,
-            settled=self._asked_for_sweeps(refined), seed=seed, seconds=progress.seconds,
+            settled=self._asked_for_sweeps(refined), seed=seed, seconds=progress.seconds, memberships=self.memberships,
         )  # fmt: skip
         self._set(table.coding, refined.theta, refined.alpha, refined.delta, report)
         self._errors = None if refined.posterior is None else from_posterior(refined.posterior)
@@ -198,7 +200,8 @@ class Learner(Fitted):
         structure = structure_of(table, first_moments(table) if began.first is None else began.first)
         rows = None
         if refined.method == "gibbs":
-            rows = fit_rows(table, noisy_theta(refined.theta, refined.delta, table.schema), refined.alpha)
+            theta = noisy_theta(refined.theta, refined.delta, table.schema)
+            rows = fit_rows(table, theta, refined.alpha, memberships=self.memberships)
         return LookedBack(structure, rows, refined.likeliest if rows is None else rows.memberships)
 
     def _asked_for_sweeps(self, refined: Refined) -> bool:

@@ -47,6 +47,9 @@ class GDLM(Learner, Transformer, Estimator):
     contamination : "auto" or float
         Share of cells (delta) that are noise, uniform over the variable's levels; theta is then that of the other
         cells. "auto" is estimated by sampling, and zero without it.
+    memberships : "mean" or "mode"
+        What a row's memberships are: the posterior mean, which errs least, for rows that are short enough for it to be
+        had at once, and the mode in softmax coordinates for long ones; or the mode for all.
     missing : None, list or dict
         Values that mean a missing cell, beside NaN and None: a list for all columns, or {"cholesterol": [0]}.
     n_restarts : int

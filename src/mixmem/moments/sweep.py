@@ -200,15 +200,16 @@ def sweep(
     progress: Progress,
     early: bool = True,
     shares_tol: float = np.inf,
+    n_groups: int | None = None,
 ) -> Swept:
     """Alternate over groups of variables until theta is within ``tol`` (root mean square) of where sweeps lead, and
     the components' shares within ``shares_tol``.
 
     After every sweep theta is moved to where its slow mode leads (:mod:`mixmem.moments.collective`). Without
-    ``early``, all ``n_sweeps`` are made, and nothing but them.
+    ``early``, all ``n_sweeps`` are made, and nothing but them. ``n_groups`` is how many the variables are taken in.
     """
     n_variables = tensor.data.n_variables
-    n_groups = groups_for(n_variables)
+    n_groups = groups_for(n_variables) if n_groups is None else min(n_groups, n_variables)
     changes: list[float] = []
     # the same groups in every sweep: a new split each time would keep theta moving and never let it settle
     split = np.array_split(rng.permutation(n_variables), n_groups)

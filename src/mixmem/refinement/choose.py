@@ -188,7 +188,7 @@ def _refine_from(
         posterior = sample_posterior(rows, theta, alpha, unknowns, seed=seed, progress=progress)
         clean, alpha, delta = posterior.theta, posterior.alpha, posterior.delta
     else:
-        memberships = fit_rows(rows, theta, alpha, progress=progress).memberships
+        memberships = fit_rows(rows, theta, alpha, memberships="mode", progress=progress).memberships
         maximum = most_likely(table, theta, memberships, progress=progress)
         clean = clean_theta(maximum.theta, delta, schema)
     after = float(row_likelihood(scored, noisy_theta(clean, delta, schema), alpha).mean())

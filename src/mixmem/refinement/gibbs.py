@@ -5,8 +5,8 @@ level c with probability (1 - delta) theta_jch + delta / d_j: with probability d
 levels. A sweep draws every z_ij given the others, then, from the counts of cells by level and component alone:
 
 - which of them are noise, theta_jh ~ Dirichlet(eta + the others), and delta ~ Beta(1 + noise, 1 + the others).
-- delta and theta together along the ridge on which (1 - delta) theta + delta / d stays what it is. The likelihood is
-  flat there; only the prior of theta knows how small levels get, and decides. Without this step delta would creep.
+- delta with theta integrated out, once per batch (:mod:`mixmem.refinement.noise_draw`): noise that levels share is
+  the one thing that theta given delta, and delta given theta, would hardly find or lose. It may be zero.
 - eta: theta has a Dirichlet(eta) prior, one eta for the table, with log eta ~ Normal(log 0.5, 1).
 - alpha = alpha0 pi with pi ~ Dirichlet(1). The Dirichlet-multinomial of a row's counts is a mixture over numbers of
   tables l_ih (each of the n_ih cells opens one with probability alpha_h / (alpha_h + cells before it)); given their
@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
+from mixmem.data.soft_levels import starts_of
 from mixmem.engine.local import in_threads
 from mixmem.kernels.gibbs import assign_cells, rows_above
 from mixmem.kernels.special import log_gamma
@@ -34,21 +35,31 @@ from mixmem.likelihood.memberships import fit_rows
 from mixmem.likelihood.table import LikelihoodTable
 from mixmem.moments.components import align_components
 from mixmem.progress import Progress
+from mixmem.refinement.noise_draw import NoiseCounts, draw_noise
 from mixmem.typing import Array
 
 CHAINS, BATCH = 2, 25
 """Chains, and sweeps after which one is asked whether there are enough."""
-WARM_BATCHES, LEAST_BATCHES, MOST_BATCHES = 6, 8, 40
+WARM_BATCHES, MOST_WARM, LEAST_BATCHES, MOST_BATCHES = 7, 20, 6, 40
+"""Batches before sweeps are kept, at least and at most: until alpha0 and the contamination have settled."""
 ENOUGH = 0.02
 """Sampling ends when the variance of the sampled mean of theta is this share of theta's posterior variance: its error
 is then one per cent above that of the exact posterior mean. The chains must agree as well."""
 LARGEST_RHAT = 1.3
 """Of nineteen in twenty entries of theta, for the chains to count as converged."""
-FIRST_DELTA = 0.02
-"""Where the contamination starts, if it is drawn: from below it finds its place within tens of sweeps."""
+FIRST_DELTA = (0.04, 0.1)
+"""Where the chains' contamination starts, if it is drawn: from above, since cells that were placed without noise hide
+it."""
 UNMIXED = 0.1
 """The alpha0 below which rows hardly leave the component of their first cells: chains begin at the rows' memberships,
 and latent classes are tried as a start."""
+NOISE_EVERY = 5
+"""Sweeps after which the contamination is drawn with theta integrated out, once per batch from far; in the others it is
+drawn given theta."""
+PLACING = 150
+"""Sweeps before that: as long as theta is poor, no noise is seen behind its errors."""
+NO_NOISE = 0.5
+"""Prior probability that no cell is noise."""
 LOG_ALPHA0 = (np.log(0.01), np.log(200.0))
 LOG_ETA = (np.log(0.02), np.log(50.0))
 
@@ -124,18 +135,22 @@ def sample_posterior(
     streams = np.random.SeedSequence([*seed.generate_state(4), 4]).spawn(CHAINS)
     cells = LikelihoodTable(table)
     unknowns = _told_apart(unknowns, table)
-    chains = [Chain(cells, theta, alpha, unknowns, stream) for stream in streams]
+    chains = [
+        Chain(cells, theta, alpha, unknowns, stream, delta) for stream, delta in zip(streams, FIRST_DELTA, strict=True)
+    ]
     _seat(table, theta, alpha, chains)
     with progress.stage("gibbs", (WARM_BATCHES + most_batches) * BATCH) as step:
-        for _ in range(WARM_BATCHES):
+        warm = 0
+        while warm < WARM_BATCHES or (warm < MOST_WARM and not _met(chains)):
             in_threads(lambda c: chains[c].run(BATCH, keep=False), CHAINS)
             step(BATCH)
+            warm += 1
         enough = False
         while not enough and len(chains[0].batches) < most_batches:
             in_threads(lambda c: chains[c].run(BATCH, keep=True), CHAINS)
             step(BATCH)
             enough = len(chains[0].batches) >= LEAST_BATCHES and _noise_share(chains) <= ENOUGH and _agree(chains)
-    return _pooled(chains, enough)
+    return _pooled(chains, enough, warm * BATCH)
 
 
 def try_start(
@@ -143,7 +158,8 @@ def try_start(
 ) -> tuple[Array, Array]:
     """Return where a short chain has come from theta (rows, k) and alpha (k,), noise included: both as they started."""
     unknowns = _told_apart(unknowns, table)
-    chain = Chain(LikelihoodTable(table), theta, alpha, unknowns, np.random.SeedSequence([*seed.generate_state(4), 6]))
+    stream = np.random.SeedSequence([*seed.generate_state(4), 6])
+    chain = Chain(LikelihoodTable(table), theta, alpha, unknowns, stream, FIRST_DELTA[0])
     _seat(table, theta, alpha, [chain])
     chain.run(WARM_BATCHES * BATCH, keep=False)
     chain.run(BATCH, keep=True)
@@ -166,7 +182,7 @@ def _told_apart(unknowns: Unknowns, table: Encoded) -> Unknowns:
 def _seat(table: Encoded, theta: Array, alpha: Array, chains: list[Chain]) -> None:
     """Let chains begin at the rows' memberships where alpha0 is so small that they would not find there."""
     if alpha.sum() < UNMIXED:
-        memberships = fit_rows(table, theta, alpha).memberships
+        memberships = fit_rows(table, theta, alpha, memberships="mode").memberships
         for chain in chains:
             chain.seat(memberships)
 
@@ -194,6 +210,7 @@ class Chain:
         alpha: Array,
         unknowns: Unknowns,
         seed: np.random.SeedSequence,
+        first_delta: float = FIRST_DELTA[0],
     ):
         n, q = cells.codes.shape
         k = len(alpha)
@@ -204,7 +221,7 @@ class Chain:
         self.longer = (cells.lengths[:, None] > np.arange(q)).sum(axis=0)  # rows with more than m cells (q,)
         self.noise = Noise(cells.schema)
         self.alpha, self.eta = alpha.copy(), 0.5
-        self.delta = FIRST_DELTA if unknowns.contamination else unknowns.delta
+        self.delta = first_delta if unknowns.contamination else unknowns.delta
         self.theta = clean_theta(theta, self.delta, cells.schema, least=1e-3)
         kind = np.uint16 if k > 250 else np.uint8
         self.assigned = np.full((n, q), np.iinfo(kind).max, kind)
@@ -212,6 +229,7 @@ class Chain:
         self.counts = np.zeros((cells.n_rows, k), np.int64)
         self.above = np.zeros((k, q), np.int64)
         self.batches: list[Batch] = []
+        self.path: list[tuple[float, float]] = []  # mean contamination and log alpha0 of every batch
 
     def seat(self, memberships: Array) -> None:
         """Draw the cells' components given memberships (n, k), before the first sweep."""
@@ -226,11 +244,12 @@ class Chain:
         alphas, deltas, etas = np.empty((n_sweeps, len(self.alpha))), np.empty(n_sweeps), np.empty(n_sweeps)
         for t in range(n_sweeps):
             mean, variance = self.sweep()
+            alphas[t], deltas[t], etas[t] = self.alpha, self.delta, self.eta
             if keep:
                 total += mean
                 squares += mean**2
                 inner += variance
-                alphas[t], deltas[t], etas[t] = self.alpha, self.delta, self.eta
+        self.path.append((float(deltas.mean()), float(np.log(alphas.sum(axis=1)).mean())))
         if keep:
             mean = total / n_sweeps
             spread = np.maximum(squares / n_sweeps - mean**2, 0.0)
@@ -244,7 +263,10 @@ class Chain:
         if len(cells.level_theta):
             shapes = self._draw_levels()
             if self.unknowns.contamination:
-                self._slide()
+                if self.n_done > PLACING and self.n_done % NOISE_EVERY == 0:
+                    self._draw_noise(far=self.n_done % BATCH == 0)
+                elif self.delta > 0.0:
+                    self._slide()
                 shapes = self._draw_levels()
             self._draw_eta()
             size = cells.level_sums(shapes)
@@ -302,6 +324,15 @@ class Chain:
         self.delta = draw_slice(log_density, self.delta, 0.02, (0.0, float((noisy / uniform).min())), self.rng)
         self.theta[rows] = np.maximum((noisy - self.delta * uniform) / (1.0 - self.delta), 1e-300)
 
+    def _draw_noise(self, *, far: bool) -> None:
+        """Draw delta, and with it theta's levels, given the counts; ``far`` from where it stands, or near."""
+        rows = self.cells.level_theta
+        taking = self.noise.takes_part[rows]
+        sizes = self.cells.level_sizes[taking[starts_of(self.cells.level_sizes)]]
+        held = NoiseCounts(self.cells.level_counts(self.counts)[taking].astype(np.float64), sizes)
+        drawn = draw_noise(held, self.delta, self.eta, NO_NOISE, self.rng, far=far)
+        self.delta, self.theta[rows[taking]] = drawn
+
     def _draw_alpha(self) -> None:
         k, q = self.above.shape
         if k == 1 and not self.unknowns.alpha0:
@@ -354,6 +385,13 @@ def draw_slice(
         if log_density(at) > level or high - low < 1e-12:
             return at
         low, high = (at, high) if at < start else (low, at)
+
+
+def _met(chains: list[Chain]) -> bool:
+    """Whether the chains' contamination and log alpha0 were alike in the last batch."""
+    ends = np.array([chain.path[-1] for chain in chains])
+    apart = np.ptp(ends, axis=0)
+    return bool(apart[0] <= max(0.002, 0.15 * ends[:, 0].mean()) and apart[1] <= 0.2)
 
 
 def _orders(chains: list[Chain]) -> list[NDArray[np.int64]]:
@@ -414,7 +452,7 @@ def _agree(chains: list[Chain]) -> bool:
     return _agreement(_rhat(chains)) <= LARGEST_RHAT
 
 
-def _pooled(chains: list[Chain], enough: bool) -> Posterior:
+def _pooled(chains: list[Chain], enough: bool, n_warm: int) -> Posterior:
     means = _stacked(chains, "mean")
     variance, noise = _variance(chains, means), _noise(means)
     orders = _orders(chains)
@@ -431,7 +469,7 @@ def _pooled(chains: list[Chain], enough: bool) -> Posterior:
         ess=np.minimum(variance / np.maximum(noise, 1e-300), len(kept) * BATCH),
         effective=min(1.0 / max(_noise_share(chains), 1e-300), float(len(kept) * BATCH)),
         n_chains=len(chains),
-        n_warm=WARM_BATCHES * BATCH,
+        n_warm=n_warm,
         n_sweeps=means.shape[1] * BATCH,
         converged=enough,
     )

@@ -41,7 +41,7 @@ def numbers_refitted(table: Encoded, theta: Array, alpha: Array, *, progress: Pr
         return theta
     with progress.stage("numbers"):
         cells = LikelihoodTable(table)
-        memberships = memberships_inside(fit_rows(table, theta, alpha).memberships)
+        memberships = memberships_inside(fit_rows(table, theta, alpha, memberships="mode").memberships)
         steps = EMSteps(Cells(cells.codes, cells.starts, cells.absent), _rule(cells, table), table.weights)
         own = np.concatenate([group.theta_rows.ravel() for group in cells.numbers])
         for _ in range(NUMBER_STEPS):

@@ -122,6 +122,8 @@ class FitReport(Record):
     refine: RefineReport
     seed: Any
     seconds: dict[str, float]
+    memberships: str = "mode"
+    """What memberships are of the posterior: its "mean", or its "mode" as in models of before."""
 
 
 def fit_report(
@@ -134,6 +136,7 @@ def fit_report(
     settled: bool,
     seed: np.random.SeedSequence,
     seconds: dict[str, float],
+    memberships: str,
 ) -> FitReport:
     """Return the report of a fit: of its start, of the search for alpha0 if there was one, and of its refinement.
 
@@ -161,6 +164,7 @@ def fit_report(
         refine=_refine(refined, table.total),
         seed=seed.entropy,
         seconds=dict(seconds),
+        memberships=memberships,
     )
 
 

@@ -1,21 +1,19 @@
-"""Choosing alpha0: how mixed the rows are, from the likelihood of the moment estimate.
+"""Choosing alpha0: how mixed the rows are, from the likelihood of rows that theta was not estimated from.
 
-Second moments hold nothing about alpha0 and third moments only a little, but the likelihood does: the moment
-estimate is made at several alpha0, and where the rows' likelihood peaks is kept. A row's likelihood, memberships
-integrated out, comes from a particle filter over its cells. A part of a large table is enough.
+Second moments hold nothing about alpha0 and third moments only a little, but the likelihood does: the moment estimate
+is made at several alpha0, and where the rows' likelihood peaks is kept. Scored on the rows it comes from, theta would
+explain their noise, and alpha0 come out too small; so rows are left out in turns, theta is estimated from the others,
+and those left out are scored. A part of a large table is enough.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from mixmem.data.encode import Encoded
-from mixmem.engine.rows import map_rows
-from mixmem.kernels.particles import marginal_likelihood
-from mixmem.likelihood.marginal import LIKELIHOOD_ROWS
+from mixmem.likelihood.marginal import LIKELIHOOD_ROWS, row_likelihood
 from mixmem.likelihood.table import LikelihoodTable
 from mixmem.moments.anchors import anchor_moments, make_plan, part_of, spread_rows
 from mixmem.moments.estimate import Settings, extended, from_anchors
@@ -28,11 +26,15 @@ from mixmem.typing import Array
 MOST_ROWS, MOST_VARIABLES = 5_000, 100
 RANGE = (0.03, 48.0)
 """Bounds of the search: from rows that belong to one component each to rows all nearly alike."""
-PARTICLES = 64
-SWEEPS = 5
-"""Sweeps at each point, from the estimate at the nearest one: enough to rank them."""
-COARSE, FINE, REACH = 6, 7, 0.9
-"""Points of the first look over the range, of the second around its best, and how far the second reaches, in log."""
+FOLDS = 4
+"""Parts of the rows that are left out in turn."""
+SWEEPS, GROUPS = 4, 5
+"""Sweeps at each point, from the estimate at the nearest one, and the groups that variables are taken in: enough to
+rank points."""
+COARSE, HALVINGS = 5, 3
+"""Points of the first look over the range, and how often the distance to its best one is halved then."""
+SCORED_CELLS, LEAST_SCORED = 30_000, 250
+"""Cells, and rows at least, whose likelihood ranks points."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,29 @@ class Alpha0:
     at_bound: bool
 
 
+class _Fold:
+    """Rows to estimate theta from, rows left out to score it on, and theta at the points seen so far."""
+
+    def __init__(self, table: Encoded, scored: Encoded, theta: Array):
+        self.table, self.first = table, first_moments(table)
+        self.scored, self.cells = scored, LikelihoodTable(scored)
+        self.thetas: dict[float, Array] = {}
+        self.start = theta
+
+    def score(self, point: float, order: np.random.Generator) -> float:
+        """Return the summed log-likelihood of the rows left out at log alpha0."""
+        alpha0 = float(np.exp(point))
+        near = self.thetas[min(self.thetas, key=lambda seen: abs(seen - point))] if self.thetas else self.start
+        tensor = FullTensor(self.table, self.first, near, alpha0)
+        swept = sweep(
+            tensor, n_sweeps=SWEEPS, n_groups=GROUPS, tol=0.0, early=False, rng=order, progress=Progress()
+        )  # fmt: skip
+        self.thetas[point] = swept.theta
+        alpha = concentration(swept.weights, alpha0).alpha
+        likelihood = row_likelihood(self.cells, theta_of(swept.theta, self.first), alpha, rough=True)
+        return float(likelihood @ self.scored.each)
+
+
 def choose_alpha0(
     table: Encoded,
     settings: Settings,
@@ -58,90 +83,77 @@ def choose_alpha0(
     progress: Progress,
     first: FirstMoments | None = None,
 ) -> Alpha0:
-    """Return the alpha0 whose moment estimate gives the rows the highest likelihood, on a part of the table.
+    """Return the alpha0 whose moment estimate gives rows that it does not come from the highest likelihood.
 
     ``first`` are the table's first moments, if they are known already.
     """
     rng = np.random.default_rng([*seed.generate_state(4), 2])
-    settings = replace(settings, n_sweeps=SWEEPS)
     part = part_of(table, MOST_ROWS, MOST_VARIABLES, rng)
     if first is None or part is not table:
         first = first_moments(part)
+    theta = _begun(part, replace(settings, n_sweeps=SWEEPS), first, rng, seed)
+    folds = _folds(part, theta, rng)
+    weight = sum(fold.scored.total for fold in folds)
+    tried: dict[float, float] = {}
+
+    def look(point: float) -> None:
+        step(1)
+        if point not in tried:
+            order = np.random.default_rng([*seed.generate_state(4), 3])
+            tried[point] = sum(fold.score(point, order) for fold in folds) / weight
+
+    low, high = float(np.log(RANGE[0])), float(np.log(RANGE[1]))
+    with progress.stage("alpha0", COARSE + 2 * HALVINGS) as step:
+        coarse = np.linspace(low, high, COARSE)
+        for point in coarse[np.argsort(np.abs(coarse), kind="stable")].tolist():  # alpha0 = 1 first, then outwards
+            look(point)
+        reach = float(coarse[1] - coarse[0])
+        for _ in range(HALVINGS):
+            reach /= 2.0
+            best = max(tried, key=tried.__getitem__)
+            look(max(best - reach, low))
+            look(min(best + reach, high))
+    peak, error = _peak(tried, sum(fold.scored.n_rows for fold in folds))
+    points = tuple((float(np.exp(point)), tried[point]) for point in sorted(tried))
+    return Alpha0(float(np.exp(peak)), error, points, bool(peak <= low + 1e-6 or peak >= high - 1e-6))
+
+
+def _begun(
+    part: Encoded, settings: Settings, first: FirstMoments, rng: np.random.Generator, seed: np.random.SeedSequence
+) -> Array:
+    """Return theta at alpha0 = 1, from the anchors of a part: where all folds start."""
     plan = make_plan(part, settings.n_components, rng=rng, first=first, memory_limit=settings.memory_limit)
     block = anchor_moments(part, plan)
     assert block is not None
-    scored = part.take(spread_rows(np.arange(part.n_rows), LIKELIHOOD_ROWS))
-    cells = LikelihoodTable(scored)
-    tried: dict[float, float] = {}
-    thetas: dict[float, Array] = {}
-    order = np.random.default_rng([*seed.generate_state(4), 3])
-    quick = partial(sweep, n_sweeps=SWEEPS, tol=0.0, progress=Progress())
-
-    def begun(alpha0: float) -> FullTensor:
-        """Return the estimate at the first point, from the anchors."""
-        factored = from_anchors(part, plan, first, block, alpha0, settings, seed=seed, progress=Progress())
-        tensor = extended(part, first, factored.theta, alpha0, Progress())
-        quick(tensor, early=False, rng=np.random.default_rng([*seed.generate_state(4), 1]))
-        tensor.place()
-        return tensor
-
-    def look(points: Array) -> None:
-        for point in points.tolist():
-            step(1)
-            if point in tried:
-                continue
-            alpha0 = float(np.exp(point))
-            if thetas:
-                near = thetas[min(thetas, key=lambda known: abs(known - point))]
-                tensor = FullTensor(part, first, near, alpha0)
-            else:
-                tensor = begun(alpha0)
-            swept = quick(tensor, rng=order)
-            thetas[point] = swept.theta
-            alpha = concentration(swept.weights, alpha0).alpha
-            likelihood = _likelihood(cells, theta_of(swept.theta, first), alpha)
-            tried[point] = float(np.average(likelihood, weights=scored.weights))
-
-    low, high = float(np.log(RANGE[0])), float(np.log(RANGE[1]))
-    with progress.stage("alpha0", COARSE + FINE) as step:
-        coarse = np.linspace(low, high, COARSE)
-        look(coarse[np.argsort(np.abs(coarse), kind="stable")])  # alpha0 = 1 first, then outwards
-        center = float(np.clip(max(tried, key=tried.__getitem__), low + REACH, high - REACH))
-        look(np.linspace(center - REACH, center + REACH, FINE))
-    best, error = _peak(tried, scored.n_rows)
-    points = tuple((float(np.exp(point)), tried[point]) for point in sorted(tried))
-    return Alpha0(float(np.exp(best)), error, points, bool(best <= low + 1e-6 or best >= high - 1e-6))
+    factored = from_anchors(part, plan, first, block, 1.0, settings, seed=seed, progress=Progress())
+    return extended(part, first, factored.theta, 1.0, Progress()).theta
 
 
-def _likelihood(cells: LikelihoodTable, theta: Array, alpha: Array) -> Array:
-    """Return the rows' likelihoods (n,) by particles, which blur them.
-
-    The sharp ones of :mod:`mixmem.likelihood.marginal` find a worse alpha0 here: theta is scored on the rows it comes
-    from, and that pulls alpha0 down.
-    """
-    likely, marks, out = cells.likelihoods(theta), cells.marks(theta), np.empty(len(cells.codes))
-
-    def some(rows: slice) -> None:
-        marginal_likelihood(
-            cells.codes[rows], cells.starts, cells.absent, likely, marks, alpha, PARTICLES, 0, out[rows]
-        )
-
-    map_rows(some, len(out))
-    return out + cells.scale(theta)
+def _folds(part: Encoded, theta: Array, rng: np.random.Generator) -> list[_Fold]:
+    """Return the parts of the rows that are left out in turn; too few rows are scored on themselves."""
+    n, most = part.n_rows, int(np.clip(SCORED_CELLS // part.n_variables, LEAST_SCORED, LIKELIHOOD_ROWS))
+    if n < 10 * FOLDS:
+        return [_Fold(part, part, theta)]
+    fold = np.empty(n, dtype=np.int64)
+    fold[rng.permutation(n)] = np.arange(n) % FOLDS
+    return [
+        _Fold(part.take(fold != f), part.take(spread_rows(np.flatnonzero(fold == f), -(-most // FOLDS))), theta)
+        for f in range(FOLDS)
+    ]
 
 
 def _peak(tried: dict[float, float], n_rows: int) -> tuple[float, float]:
     """Where the log-likelihood peaks, in log alpha0, and the standard error of that.
 
-    A parabola through the five points around the best one: single likelihoods carry the particles' noise. Where it does
-    not curve down the best point stands, with an infinite error.
+    A parabola through the best point and its neighbours. Where it does not curve down the best point stands, with an
+    infinite error.
     """
     points = np.array(sorted(tried))
     values = np.array([tried[point] for point in points])
-    middle = int(np.clip(values.argmax(), 2, len(points) - 3))
-    near = slice(middle - 2, middle + 3)
-    second, slope, _ = np.polyfit(points[near], values[near], 2)
+    middle = int(np.clip(values.argmax(), 1, len(points) - 2))
+    near = slice(middle - 1, middle + 2)
+    second, slope, _ = np.polyfit(points[near] - points[middle], values[near], 2)
     if second >= 0.0:
         return float(points[values.argmax()]), float("inf")
-    peak = float(np.clip(-slope / (2.0 * second), points[near][0], points[near][-1]))
+    peak = float(np.clip(points[middle] - slope / (2.0 * second), points[near][0], points[near][-1]))
     return peak, float(1.0 / np.sqrt(-2.0 * second * n_rows))

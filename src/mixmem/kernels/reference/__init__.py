@@ -30,7 +30,6 @@ from mixmem.kernels.reference.grams import gram_sums
 from mixmem.kernels.reference.importance import importance_sums
 from mixmem.kernels.reference.nodes import mix_at_nodes, node_sums
 from mixmem.kernels.reference.nqp import descend_rows, exact_row, exact_rows, pqp_rows
-from mixmem.kernels.reference.particles import marginal_likelihood
 from mixmem.kernels.reference.passes import add_features, pair_sums, scatter_sums
 from mixmem.kernels.reference.simplex import cholesky, memberships
 from mixmem.kernels.reference.special import log_gamma
@@ -59,7 +58,6 @@ __all__ = [
     "locus_sums",
     "log_gamma",
     "log_gamma_draw",
-    "marginal_likelihood",
     "membership_posterior",
     "memberships",
     "minimax_pass",

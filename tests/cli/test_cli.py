@@ -83,7 +83,8 @@ def test_fit_hands_its_options_to_the_estimator(monkeypatch, fitted, tmp_path, c
     assert seen == {
         "n_components": 3, "alpha0": 0.7, "variables": None, "missing": None, "anchors": "auto", "n_partitions": 3,
         "sweeps": 4, "solver": "wnmf", "matching": "angle", "refine": None, "contamination": 0.1, "n_restarts": 2,
-        "memberships": "mode", "random_state": 5, "n_jobs": 1, "memory_limit": "2GB", "verbose": False, "rows": (200, 9), "ids": ["r0", "r1"],
+        "memberships": "mode", "random_state": 5, "n_jobs": 1, "memory_limit": "2GB", "verbose": False,
+        "rows": (200, 9), "ids": ["r0", "r1"],
     }  # fmt: skip
     assert "Traceback" in run(capsys, *arguments, "--verbose")[2]
 

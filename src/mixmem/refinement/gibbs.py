@@ -40,7 +40,7 @@ from mixmem.typing import Array
 
 CHAINS, BATCH = 2, 25
 """Chains, and sweeps after which one is asked whether there are enough."""
-WARM_BATCHES, MOST_WARM, LEAST_BATCHES, MOST_BATCHES = 7, 20, 6, 40
+WARM_BATCHES, MOST_WARM, LEAST_BATCHES, MOST_BATCHES = 5, 20, 6, 40
 """Batches before sweeps are kept, at least and at most: until alpha0 and the contamination have settled."""
 ENOUGH = 0.02
 """Sampling ends when the variance of the sampled mean of theta is this share of theta's posterior variance: its error
@@ -53,11 +53,11 @@ it."""
 UNMIXED = 0.1
 """The alpha0 below which rows hardly leave the component of their first cells: chains begin at the rows' memberships,
 and latent classes are tried as a start."""
-NOISE_EVERY = 5
+NOISE_EVERY = 10
 """Sweeps after which the contamination is drawn with theta integrated out, once per batch from far; in the others it is
 drawn given theta."""
-PLACING = 150
-"""Sweeps before that: as long as theta is poor, no noise is seen behind its errors."""
+PLACING = (50, 5)
+"""Sweeps before that, and so many more per component: as long as theta is poor, no noise is seen behind its errors."""
 NO_NOISE = 0.5
 """Prior probability that no cell is noise."""
 LOG_ALPHA0 = (np.log(0.01), np.log(200.0))
@@ -263,7 +263,7 @@ class Chain:
         if len(cells.level_theta):
             shapes = self._draw_levels()
             if self.unknowns.contamination:
-                if self.n_done > PLACING and self.n_done % NOISE_EVERY == 0:
+                if self.n_done > PLACING[0] + PLACING[1] * len(self.alpha) and self.n_done % NOISE_EVERY == 0:
                     self._draw_noise(far=self.n_done % BATCH == 0)
                 elif self.delta > 0.0:
                     self._slide()

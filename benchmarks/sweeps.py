@@ -1,7 +1,7 @@
 """Do sweeps end where they should? Twenty tables, alpha0 given: distance to where plain sweeps end, over the tolerance.
 
-Plain sweeps go on from the estimate until theta changes by less than a hundredth of the tolerance per sweep. ``too
-many`` counts components beyond those drawn: what is said of them, and after how many sweeps.
+Plain sweeps go on from the estimate until theta changes by less than a hundredth of the tolerance per sweep. Then five
+tables with one and two components more than were drawn: after how many sweeps they are given up, and what is said.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from mixmem import first_moments, simulate_gdlm, simulate_mixed
 from mixmem.moments.anchors import anchor_moments, make_plan
 from mixmem.moments.estimate import MOST_SWEEPS, Settings, extended, from_anchors, share_tolerance, sweep_tolerance
-from mixmem.moments.sweep import FullTensor, sweep
+from mixmem.moments.sweep import FullTensor, Swept, sweep
 from mixmem.progress import Progress
 
 MOST = 3_000
@@ -34,6 +34,13 @@ CATEGORIES = [  # rows, variables, components, levels, alpha0, seed
     (3_000, 1_000, 20, 2, 6.0, 12),
     (10_000, 60, 6, 5, 1.5, 13),
     (500, 50, 3, 4, 9.0, 14),
+]
+SURPLUS = [  # the same, fitted with one and with two components too many
+    (2_000, 30, 4, 4, 1.0, 1),
+    (20_000, 30, 4, 4, 1.0, 2),
+    (5_000, 100, 3, 3, 3.5, 3),
+    (2_000, 1_000, 5, 3, 3.5, 4),
+    (1_000, 25, 3, 4, 0.3, 5),
 ]
 MIXED = [(2_000, 3, 20), (5_000, 4, 21), (10_000, 3, 22)]  # rows, components, seed
 WEIGHTED = [(2_000, 40, 3, 30), (5_000, 80, 6, 31), (1_000, 300, 4, 32)]  # rows, variables, components, seed
@@ -75,22 +82,22 @@ def limit(tensor: FullTensor, theta: np.ndarray, tol: float) -> tuple[np.ndarray
     return swept.theta, swept.weights / swept.weights.sum(), made
 
 
+def swept_of(table, k: int, alpha0: float) -> tuple[FullTensor, Swept, float, float]:
+    """Return the tensor and the sweeps of a table as a fit makes them, and both tolerances."""
+    tensor = begun(table, k, alpha0)
+    tol, shares_tol = sweep_tolerance(k, table.n_effective), share_tolerance(k, alpha0, table.n_effective)
+    swept = sweep(
+        tensor, n_sweeps=MOST_SWEEPS, tol=tol, shares_tol=shares_tol, rng=np.random.default_rng(1), progress=Progress()
+    )
+    return tensor, swept, tol, shares_tol
+
+
 def run(quick: bool = False) -> Iterator[dict[str, float | int | str]]:
     """One row per table."""
     for number, (name, table, k, alpha0) in enumerate(tables()):
         if quick and number % 5:
             continue
-        tensor = begun(table, k, alpha0)
-        tol = sweep_tolerance(k, table.n_effective)
-        shares_tol = share_tolerance(k, alpha0, table.n_effective)
-        swept = sweep(
-            tensor,
-            n_sweeps=MOST_SWEEPS,
-            tol=tol,
-            shares_tol=shares_tol,
-            rng=np.random.default_rng(1),
-            progress=Progress(),
-        )
+        tensor, swept, tol, shares_tol = swept_of(table, k, alpha0)
         theta, shares, plain = limit(tensor, swept.theta, tol)
         true = float(np.sqrt(((theta - swept.theta) ** 2).mean()))
         yield {
@@ -103,4 +110,21 @@ def run(quick: bool = False) -> Iterator[dict[str, float | int | str]]:
             "shares said": swept.shares_left,
             "a fifth of their error": shares_tol,
             "plain sweeps more": plain,
+            "words": "",
         }
+    for n, p, k, d, alpha0, seed in SURPLUS[:1] if quick else SURPLUS:
+        table = simulate_gdlm(n, p, k, n_levels=d, alpha=alpha0 / k, random_state=seed).encoded
+        for more in (1, 2):
+            _, swept, tol, shares_tol = swept_of(table, k + more, alpha0)
+            yield {
+                "table": f"{n} x {p}, k = {k}, {more} too many",
+                "sweeps": len(swept.changes),
+                "settled": swept.converged,
+                "over tolerance": np.nan,
+                "said": swept.left / tol,
+                "shares off": np.nan,
+                "shares said": swept.shares_left,
+                "a fifth of their error": shares_tol,
+                "plain sweeps more": 0,
+                "words": swept.reason,
+            }

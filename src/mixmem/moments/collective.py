@@ -137,8 +137,7 @@ def _supports(rows: Array) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Return the distinct sets of positive entries of rows (sets, k), and which each row (rows, k) has (rows,)."""
     positive = rows > 0.0
     packed = np.packbits(positive, axis=1)
-    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
-    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    _, first, place = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     return positive[first], place.reshape(-1)
 
 

@@ -5,15 +5,17 @@ level c with probability (1 - delta) theta_jch + delta / d_j: with probability d
 levels. A sweep draws every z_ij given the others, then, from the counts of cells by level and component alone:
 
 - which of them are noise, theta_jh ~ Dirichlet(eta + the others), and delta ~ Beta(1 + noise, 1 + the others).
-- delta with theta integrated out, once per batch (:mod:`mixmem.refinement.noise_draw`): noise that levels share is
-  the one thing that theta given delta, and delta given theta, would hardly find or lose. It may be zero.
+- delta with theta integrated out, every ten sweeps (:mod:`mixmem.refinement.noise_draw`): noise that levels share is
+  the one thing that theta given delta, and delta given theta, would hardly find or lose. It may be zero. In between
+  both slide along the ridge of equal likelihood, on which (1 - delta) theta + delta / d stays what it is.
 - eta: theta has a Dirichlet(eta) prior, one eta for the table, with log eta ~ Normal(log 0.5, 1).
 - alpha = alpha0 pi with pi ~ Dirichlet(1). The Dirichlet-multinomial of a row's counts is a mixture over numbers of
   tables l_ih (each of the n_ih cells opens one with probability alpha_h / (alpha_h + cells before it)); given their
   sums, pi ~ Dirichlet(1 + l). alpha0, where it is not given, is drawn by slice sampling of its logarithm.
 
 Theta's posterior mean and variance are averages over sweeps of the conditional ones given the cells' components, which
-have less noise than averages of draws. Chains differ by their seed only and are run side by side.
+have less noise than averages of draws. Chains differ by their seed and by the noise they start with, and run side by
+side.
 """
 
 from __future__ import annotations
@@ -53,9 +55,9 @@ it."""
 UNMIXED = 0.1
 """The alpha0 below which rows hardly leave the component of their first cells: chains begin at the rows' memberships,
 and latent classes are tried as a start."""
-NOISE_EVERY = 10
-"""Sweeps after which the contamination is drawn with theta integrated out, once per batch from far; in the others it is
-drawn given theta."""
+NOISE_EVERY, FAR_EVERY = 10, 50
+"""Sweeps after which the contamination is drawn with theta integrated out, near where it stands or from far; in the
+others it is drawn given theta."""
 PLACING = (50, 5)
 """Sweeps before that, and so many more per component: as long as theta is poor, no noise is seen behind its errors."""
 NO_NOISE = 0.5
@@ -139,7 +141,7 @@ def sample_posterior(
         Chain(cells, theta, alpha, unknowns, stream, delta) for stream, delta in zip(streams, FIRST_DELTA, strict=True)
     ]
     _seat(table, theta, alpha, chains)
-    with progress.stage("gibbs", (WARM_BATCHES + most_batches) * BATCH) as step:
+    with progress.stage("gibbs", (MOST_WARM + most_batches) * BATCH) as step:
         warm = 0
         while warm < WARM_BATCHES or (warm < MOST_WARM and not _met(chains)):
             in_threads(lambda c: chains[c].run(BATCH, keep=False), CHAINS)
@@ -264,7 +266,7 @@ class Chain:
             shapes = self._draw_levels()
             if self.unknowns.contamination:
                 if self.n_done > PLACING[0] + PLACING[1] * len(self.alpha) and self.n_done % NOISE_EVERY == 0:
-                    self._draw_noise(far=self.n_done % BATCH == 0)
+                    self._draw_noise(far=self.n_done % FAR_EVERY == 0)
                 elif self.delta > 0.0:
                     self._slide()
                 shapes = self._draw_levels()

@@ -43,7 +43,7 @@ class NoiseCounts:
         return np.repeat(np.add.reduceat(values, self.starts, axis=-2), self.sizes, axis=-2)
 
     def without_noise(self, eta: float) -> float:
-        """Return log p(counts | eta) if there is no noise, but for what does not depend on eta."""
+        """Return log p(counts | eta) if there is no noise, without the multinomial coefficients."""
         whole = (eta * self.sizes)[:, None]
         totals = np.add.reduceat(self.counts, self.starts, axis=0)
         of_levels = log_gamma(self.counts + eta).sum() - self.counts.size * float(log_gamma(eta))
@@ -85,19 +85,20 @@ def draw_noise(
     """
     common = int(rng.integers(2**63))  # the same draws at all shares: their noise falls out of the comparison
     jitter = rng.random() - 0.5
-    found = [(held.without_noise(eta) + np.log(none), 0.0)] if far or delta == 0.0 else []
-    shares = SHARES * (SHARES[1] / SHARES[0]) ** jitter if far else delta * np.exp(NEAR + jitter * (NEAR[1] - NEAR[0]))
+    heights: list[float] = []
+    found: list[tuple[float, Array | None]] = []
+    if far or delta == 0.0:
+        heights, found = [held.without_noise(eta) + float(np.log(none))], [(0.0, None)]
     if far or delta > 0.0:
-        for share in np.minimum(shares, 0.95).tolist():
-            width = share * float(
-                np.log(shares[1] / shares[0])
-            )  # even in the share, of which points are spaced by logs
-            value = held.with_noise(share, eta, np.random.default_rng(common))[0]
-            found.append((value + np.log(width) + np.log1p(-none), share))
-    heights = np.array([height for height, _ in found])
-    chances = np.cumsum(np.exp(heights - heights.max()))
-    drawn = found[int(np.searchsorted(chances, chances[-1] * rng.random(), side="right"))][1]
-    if drawn > 0.0:
-        return drawn, held.with_noise(drawn, eta, np.random.default_rng(common))[1]
+        logs = np.log(SHARES) if far else np.log(delta) + NEAR
+        step = float(logs[1] - logs[0])
+        for share in np.minimum(np.exp(logs + jitter * step), 0.95).tolist():
+            value, theta = held.with_noise(share, eta, np.random.default_rng(common))
+            heights.append(value + float(np.log(share * step) + np.log1p(-none)))  # even in the share, not in its log
+            found.append((share, theta))
+    chances = np.cumsum(np.exp(np.array(heights) - max(heights)))
+    drawn, with_it = found[int(np.searchsorted(chances, chances[-1] * rng.random(), side="right"))]
+    if with_it is not None:
+        return drawn, with_it
     draws = np.maximum(rng.standard_gamma(held.counts + eta), 1e-300)
     return 0.0, draws / held.summed(draws)

@@ -23,6 +23,7 @@ _HOMES = {
     "OneCoinDawidSkene": "models.crowd.model",
     "FitWarning": "errors",
     "InputError": "errors",
+    "TableWarning": "errors",
     "Schema": "data.schema",
     "Variable": "data.schema",
     "Encoded": "data.encode",

@@ -11,6 +11,7 @@ from mixmem.engine.rows import n_stretches as n_stretches
 from mixmem.engine.rows import stretch_rows as stretch_rows
 from mixmem.errors import FitWarning as FitWarning
 from mixmem.errors import InputError as InputError
+from mixmem.errors import TableWarning as TableWarning
 from mixmem.likelihood.marginal import row_likelihood as row_likelihood
 from mixmem.likelihood.memberships import RowFit as RowFit
 from mixmem.likelihood.memberships import fit_rows as fit_rows
@@ -75,6 +76,7 @@ __all__ = [
     "RowFit",
     "Schema",
     "Simulation",
+    "TableWarning",
     "Variable",
     "__version__",
     "align_components",

@@ -10,3 +10,7 @@ class InputError(ValueError):
 
 class FitWarning(UserWarning):
     """A finished fit may be wrong: the message says why and what to do; ``report_.warnings`` has all of them."""
+
+
+class TableWarning(UserWarning):
+    """Something in a table was read in a way its owner should know: a column was left out, a mark was guessed."""

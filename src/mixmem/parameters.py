@@ -81,6 +81,9 @@ PARAMETERS: dict[str, Allowed] = {
         "None, a list of values that mean a missing cell, or a dictionary from column to such a list",
         lambda value: value is None or isinstance(value, (list, tuple, set, Mapping, str, int, float)),
     ),
+    "handle_unknown": Allowed(
+        "'missing' or 'error'", lambda value: isinstance(value, str) and value in ("missing", "error")
+    ),
     "n_restarts": Allowed("an integer of at least 1", _integer(1)),
     "random_state": Allowed(
         "None, an integer of at least 0, or a numpy random generator",

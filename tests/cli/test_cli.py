@@ -84,7 +84,7 @@ def test_fit_hands_its_options_to_the_estimator(monkeypatch, fitted, tmp_path, c
         "n_components": 3, "alpha0": 0.7, "variables": None, "missing": None, "anchors": "auto", "n_partitions": 3,
         "sweeps": 4, "solver": "wnmf", "matching": "angle", "refine": None, "contamination": 0.1, "n_restarts": 2,
         "memberships": "mode", "random_state": 5, "n_jobs": 1, "memory_limit": "2GB", "verbose": False,
-        "rows": (200, 9), "ids": ["r0", "r1"],
+        "handle_unknown": "missing", "rows": (200, 9), "ids": ["r0", "r1"],
     }  # fmt: skip
     assert "Traceback" in run(capsys, *arguments, "--verbose")[2]
 
@@ -94,7 +94,9 @@ def test_the_table_is_read_once(monkeypatch, fitted, tmp_path, capsys):
 
     calls = []
     original = files.read_file
-    monkeypatch.setattr(files, "read_file", lambda source: (calls.append(source), original(source))[1])
+    monkeypatch.setattr(
+        files, "read_file", lambda source, dialect: (calls.append(source), original(source, dialect))[1]
+    )
     arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--alpha0", 0.2, "--out", tmp_path / "o"]
     assert run(capsys, *arguments, "--quiet") == (0, "", "")
     assert len(calls) == 1
@@ -136,7 +138,7 @@ def test_fit_json_tells_everything(fitted):
     assert document["data"] == {
         "path": str(fitted / "data.csv"), "rows": 200, "variables": 9, "kinds": {"categorical": 9},
         "in_words": {"categories": 9}, "all_of": [], "genotypes": False, "missing_cells": 0, "means": {}, "id": "who",
-        "weight": None,
+        "weight": None, "remarks": [],
     }  # fmt: skip
     assert document["settings"]["n_components"] == K
     assert document["settings"]["alpha0"] == 0.2
@@ -252,7 +254,7 @@ def test_config_gives_defaults_and_the_line_wins(monkeypatch, fitted, tmp_path, 
     )
     run(capsys, "fit", fitted / "data.csv", "--config", config, "--seed", 9)
     assert (seen["n_components"], seen["alpha0"], seen["sweeps"], seen["random_state"]) == (4, 0.5, "auto", 9)
-    assert (seen["row_id"], seen["quiet"]) == ("who", True)
+    assert (seen["described"].row_id, seen["quiet"]) == ("who", True)
 
 
 @pytest.mark.parametrize(
@@ -293,11 +295,13 @@ def test_bad_data_are_refused(tmp_path, capsys, case):
     content, message = DATA_REFUSALS[case]
     data = tmp_path / "d.csv"
     data.write_bytes(content)
-    refused(capsys, message, "fit", data, "-k", 2, "--out", tmp_path / "o")
+    refused(capsys, message, "fit", data, "-k", 2, "--columns", "strict", "--out", tmp_path / "o")
     assert [path.name for path in tmp_path.iterdir()] == ["d.csv"]
 
 
-@pytest.mark.parametrize("name", ["d.parquet", "d.feather", "d.npz", "d.csv.gz", "d.txt"])
+@pytest.mark.parametrize(
+    "name", ["d.parquet", "d.feather", "d.npz", "d.csv.gz", "d.xlsx", "d.sqlite", "d.zip", "d.what"]
+)
 def test_files_that_are_not_what_their_names_say(tmp_path, capsys, name):
     (tmp_path / name).write_bytes(b"a,b,c\n1,2,3\n")
     refused(capsys, name, "fit", tmp_path / name, "-k", 2, "--out", tmp_path / "o")
@@ -395,14 +399,22 @@ def test_memberships_of_every_kind(fitted, table, tmp_path, capsys):
     assert (code, out, err) == (0, (tmp_path / "m.csv").read_text(), "")
 
 
-def test_an_unknown_level_is_refused(fitted, tmp_path, capsys):
+def test_an_unknown_level_counts_as_missing_or_is_refused(fitted, tmp_path, capsys):
     lines = (fitted / "data.csv").read_text().splitlines()
     lines[3] = lines[3][:-1] + "7"
     (tmp_path / "new.csv").write_text("\n".join(lines))
     model = fitted / "fit" / "model.mixmem"
     message = "column 'x8', row 3 holds '7', a level the model does not know"
-    refused(capsys, message, "memberships", model, tmp_path / "new.csv", "--out", tmp_path / "m.csv")
+    arguments = ["memberships", model, tmp_path / "new.csv", "--out", tmp_path / "m.csv"]
+    refused(capsys, message, *arguments, "--handle-unknown", "error")
     assert [path.name for path in tmp_path.iterdir()] == ["new.csv"]
+    code, _, err = run(capsys, *arguments)
+    assert code == 0
+    assert "1 cell of column 'x8' holds a level that the model does not know, such as '7' in 'x8'" in err
+    lines[3] = lines[3][:-1]
+    (tmp_path / "gap.csv").write_text("\n".join(lines))
+    assert run(capsys, "memberships", model, tmp_path / "gap.csv", "--out", tmp_path / "g.csv")[0] == 0
+    assert (tmp_path / "g.csv").read_bytes() == (tmp_path / "m.csv").read_bytes()
 
 
 def test_a_truncated_model_is_refused(fitted, tmp_path, capsys):
@@ -425,9 +437,14 @@ def test_an_output_never_replaces_its_input(fitted, tmp_path, capsys):
     refused(capsys, "the name of the table is empty", "fit", "", "-k", 2, "--out", tmp_path / "o")
 
 
-def test_another_separator_is_named(tmp_path, capsys):
-    (tmp_path / "s.csv").write_text("a;b;c\n1;2;1\n2;1;1\n1;1;2\n")
-    refused(capsys, "separated by semicolons", "fit", tmp_path / "s.csv", "-k", 2, "--out", tmp_path / "o")
+def test_another_separator_is_found_and_said(tmp_path, capsys):
+    (tmp_path / "s.csv").write_text("a;b;c\n" + "1;2;1\n2;1;1\n1;1;2\n" * 10)
+    code, out, err = run(capsys, "info", tmp_path / "s.csv")
+    assert (code, err) == (0, "")
+    assert "30 rows, 3 columns" in out
+    assert "s.csv: columns are parted by semicolons; say --delimiter if that is wrong" in out
+    refused(capsys, "--delimiter '|' does not occur", "info", tmp_path / "s.csv", "--delimiter", "|")
+    refused(capsys, "--header is one of auto, yes, no", "info", tmp_path / "s.csv", "--header", "maybe")
 
 
 def test_simulate_writes_what_was_drawn(tmp_path, capsys):
@@ -474,7 +491,7 @@ def test_info_describes_the_table(fitted, tmp_path, capsys):
 def test_info_names_every_problem(tmp_path, capsys):
     rows = "\n".join(f"id{i},7,{'' if i else 'inf'},,{i % 2},{7 * i % 30 - 3}" for i in range(30))
     (tmp_path / "d.csv").write_text("name,same,size,gaps,a,b\n" + rows)
-    code, out, err = run(capsys, "info", tmp_path / "d.csv", "--kind", "b=count")
+    code, out, err = run(capsys, "info", tmp_path / "d.csv", "--kind", "b=count", "--columns", "strict")
     assert code == 2
     assert "usable variables  1" in out
     assert err.startswith("mixmem: error: fit would refuse this table for 6 reasons:\n")
@@ -490,7 +507,8 @@ def test_info_names_every_problem(tmp_path, capsys):
     assert "padding" not in out + err
     code, out, err = run(capsys, "info", tmp_path / "d.csv", "--kind", "name=ignore", "--kind", "gaps=ignore")
     assert "30 rows, 4 columns" in out
-    assert "for 2 reasons" in err
+    assert "for 1 reason" in err
+    assert "note: column 'same' is constant: it holds '7' wherever it is not missing, so it is left out" in out
     refused(capsys, "--kind: there is no column 'd'", "info", tmp_path / "d.csv", "--kind", "d=count")
 
 
@@ -567,7 +585,7 @@ def test_memberships_go_by_the_models_missing_values(mixed, tmp_path, capsys):
     refused(capsys, "the data lack 1 of the model's", "memberships", model, tmp_path / "less.csv", "--out", "-")
     more = ["memberships", model, tmp_path / "more.csv", "--out", "-"]
     frame.with_columns(x1=pl.col("x1").fill_null(77), x2=pl.col("x2").fill_null(55)).write_csv(tmp_path / "more.csv")
-    refused(capsys, "column 'x2', row", *more)
+    refused(capsys, "column 'x2', row", *more, "--handle-unknown", "error")
     code, out, _ = run(capsys, *more, "--missing", "55")  # beside the model's own
     assert (code, out) == (0, (tmp_path / "m.csv").read_text())
 
@@ -650,7 +668,8 @@ def test_config_of_kinds(monkeypatch, fitted, tmp_path, capsys):
     monkeypatch.setattr(fitting, "run_fit", run_fit)
     (tmp_path / "c.toml").write_text('kind = "x0=count"\nmissing = "x1=0"\nweight = "who"\n')
     run(capsys, "fit", fitted / "data.csv", "-k", 2, "--config", tmp_path / "c.toml", "--out", tmp_path / "o")
-    assert (seen["variables"], seen["missing"], seen["weight"]) == ({"x0": "count"}, {"x1": ["0"]}, "who")
+    described = seen["described"]
+    assert (described.kinds, described.missing, described.weight) == ({"x0": "count"}, {"x1": ["0"]}, "who")
 
 
 # --- Genotypes

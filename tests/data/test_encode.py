@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mixmem.data.encode import decode, encode
-from mixmem.errors import InputError
+from mixmem.errors import InputError, TableWarning
 
 quick = settings(max_examples=50, deadline=None)
 
@@ -263,7 +263,7 @@ REFUSALS = [
 @pytest.mark.parametrize(("data", "message"), REFUSALS)
 def test_refusals(data, message):
     with pytest.raises(InputError, match=message) as caught:
-        encode(data)
+        encode(data, columns="strict")
     assert "\n" not in str(caught.value)
 
 
@@ -414,7 +414,9 @@ def test_what_cannot_be_fitted_is_refused_unless_ignored(bad):
         else pl.DataFrame(table.drop(columns="when").to_dict("list")).with_columns(when=pl.Series(bad))
     )
     with pytest.raises(InputError, match=r"column 'when' holds .*declare it of kind ignore"):
-        encode(table)
+        encode(table, columns="strict")
+    with pytest.warns(TableWarning, match="column 'when' holds .*, so it is left out"):
+        assert encode(table).schema.left_out == ("when",)
     assert encode(table, kinds={"when": "ignore"}).schema.names[-1] == "c"
 
 

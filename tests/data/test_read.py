@@ -150,7 +150,7 @@ def test_integers_of_any_length(tmp_path, monkeypatch, number, end):
     assert [list(row) for row in zip(*cells(read_table(tmp_path / "t.csv")).values(), strict=True)] == rows
 
 
-@pytest.mark.parametrize("cell", ["01", " 1", "x", "12345678901234567890"])
+@pytest.mark.parametrize("cell", ["01", "x", "12345678901234567890"])
 def test_more_than_an_integer_is_read_as_text(tmp_path, cell):
     rows = [f"{i % 3},{i % 2}" for i in range(30)]
     (tmp_path / "t.csv").write_text("\n".join(["a,b", *rows, f"1,{cell}"]) + "\n")
@@ -224,7 +224,7 @@ def test_broken_text_is_refused(tmp_path, content, message):
         ("t.arrow", "cannot be read as feather/arrow"),
         ("t.npz", "is not an npz file"),
         ("t.csv.gz", "not a whole gzip file"),
-        ("t.xls", r"suffix '.xls'.*expected one of .csv"),
+        ("t.what", r"suffix '.what'.*expected one of .csv"),
         ("t", "suffix ''"),
     ],
 )
@@ -318,7 +318,7 @@ def test_categories_keep_their_order_across_files(tmp_path):
     [
         ({}, "is a folder without tables; expected files of one kind: .csv"),
         ({"a.csv": "x,y\n1,2\n", "b.tsv": "x\ty\n1\t2\n"}, r"files of several kinds \(a.csv, b.tsv\)"),
-        ({"a.csv": "x,y\n1,2\n", "b.txt": "notes"}, "b.txt has the suffix '.txt'"),
+        ({"a.csv": "x,y\n1,2\n", "b.what": "notes"}, "b.what has the suffix '.what'"),
         ({"a.csv": "x,y\n1,2\n", "b.csv": "x,z\n1,2\n"}, "b.csv lacks 'y' and adds 'z'; expected the columns of a.csv"),
         ({"a.csv": "x,y\n1,2\n", "b.csv": ",x,y\nr,1,2\n"}, "only one has row names"),
         ({"a.csv": "x,y\n1,2\n", "b.csv": ""}, "b.csv is empty"),

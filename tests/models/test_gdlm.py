@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from mixmem import GDLM, InputError, load, rmse, simulate_gdlm
+from mixmem import GDLM, InputError, TableWarning, load, rmse, simulate_gdlm
 
 TABLE = simulate_gdlm(800, 20, 3, random_state=0)
 SMALL = simulate_gdlm(150, 9, 3, random_state=0)
@@ -223,11 +223,38 @@ def test_bad_parameters_are_refused(options, message):
         GDLM(**{"n_components": 3, "alpha0": 0.3, "random_state": 0, **options}).fit(TABLE.frame)
 
 
-def test_unknown_levels_are_refused_by_name():
-    new = SMALL.frame.copy()
-    new.loc[7, "x3"] = 9
+def test_unknown_levels_count_as_missing_or_are_refused_by_name():
+    new, gap = SMALL.frame.copy(), SMALL.frame.astype(float)
+    new.loc[7, "x3"], gap.loc[7, "x3"] = 9, np.nan
+    model = small()
+    with pytest.warns(
+        TableWarning, match="1 cell of column 'x3' holds a level that the model does not know, such as '9'"
+    ):
+        found = model.transform(new)
+    np.testing.assert_array_equal(found, model.transform(gap))
     with pytest.raises(InputError, match=r"'x3', row 8 .*holds '9', a level the model does not know"):
-        small().transform(new)
+        model.impute(new)  # what a cell holds is not overwritten
+    model.set_params(handle_unknown="error")
+    with pytest.raises(InputError, match=r"'x3', row 8 .*holds '9', a level the model does not know"):
+        model.transform(new)
+    model.set_params(handle_unknown="missing")
+
+
+def test_columns_of_no_use_are_left_out_of_bare_arrays_too(tmp_path):
+    useless = np.column_stack(
+        [SMALL.codes[:, :4], np.ones(len(SMALL.codes)), SMALL.codes[:, 4:], np.zeros(len(SMALL.codes))]
+    )
+    with pytest.warns(TableWarning, match="column 'x4' is constant"):
+        model = GDLM(2, alpha0=0.5, refine=None, random_state=0).fit(useless)
+    assert model.schema_.left_out == ("x4", f"x{useless.shape[1] - 1}")
+    assert model.n_features_in_ == useless.shape[1]
+    model.save(tmp_path / "m.mixmem")
+    np.testing.assert_array_equal(load(tmp_path / "m.mixmem").transform(useless), model.transform(useless))
+    np.testing.assert_array_equal(
+        model.transform(np.delete(useless, [4, useless.shape[1] - 1], axis=1)), model.transform(useless)
+    )
+    with pytest.raises(InputError, match="features"):
+        model.transform(useless[:, :3])
 
 
 def test_a_fit_that_does_not_settle_warns(monkeypatch):

@@ -66,6 +66,10 @@ def fit(
     id_column: options.Id = None,
     kind: options.Kind = None,
     missing: options.Missing = None,
+    delimiter: options.Delimiter = None,
+    decimal: options.Decimal = None,
+    header: options.Header = "auto",
+    columns: options.Columns = "useful",
     weight: options.Weight = None,
     alpha0: options.Alpha0 = "auto",
     refine: options.Refine = "auto",
@@ -92,11 +96,16 @@ def fit(
     from mixmem.cli.console import fit_text
     from mixmem.cli.fit import run_fit, write_fit
     from mixmem.cli.info import table_warnings
+    from mixmem.cli.reading import Described
 
+    described = Described(
+        id_column, options.kinds_of(kind), options.missing_of(missing), weight,
+        options.dialect_of(delimiter, decimal, header), options.strict_of(columns),
+    )  # fmt: skip
     settings = {
         "n_components": components,
-        "variables": options.kinds_of(kind),
-        "missing": options.missing_of(missing),
+        "variables": described.kinds,
+        "missing": described.missing,
         "alpha0": options.number_or_auto("--alpha0", alpha0, float),
         "refine": None if refine == "none" else refine,
         "contamination": options.number_or_auto("--contamination", contamination, float),
@@ -112,7 +121,7 @@ def fit(
     }
     accept = refuse_for(frequencies=p is not None, folds=cv is not None)
     with options.shown(quiet, verbose), fit_places(out, q, p, data) as places:
-        result = run_fit(data, settings, row_id=id_column, weight=weight, folds=cv, quiet=quiet, accept=accept)
+        result = run_fit(data, settings, described=described, folds=cv, quiet=quiet, accept=accept)
         write_fit(places.folder, result)
         write_admixture(places, result)
     if not quiet:
@@ -131,6 +140,10 @@ def choose_k(
     id_column: options.Id = None,
     kind: options.Kind = None,
     missing: options.Missing = None,
+    delimiter: options.Delimiter = None,
+    decimal: options.Decimal = None,
+    header: options.Header = "auto",
+    columns: options.Columns = "useful",
     alpha0: options.Alpha0 = "auto",
     splits: options.Splits = 2,
     seed: options.Seed = 0,
@@ -145,7 +158,10 @@ def choose_k(
     from mixmem.cli.reading import Described
     from mixmem.storage.atomic import staged_folder
 
-    described = Described(id_column, options.kinds_of(kind), options.missing_of(missing))
+    described = Described(
+        id_column, options.kinds_of(kind), options.missing_of(missing),
+        dialect=options.dialect_of(delimiter, decimal, header), columns=options.strict_of(columns),
+    )  # fmt: skip
     settings = {
         "k_range": (smallest, largest),
         "alpha0": options.number_or_auto("--alpha0", alpha0, float),
@@ -168,6 +184,10 @@ def memberships(
     out: options.OutFile,
     id_column: options.Id = None,
     missing: options.Missing = None,
+    delimiter: options.Delimiter = None,
+    decimal: options.Decimal = None,
+    header: options.Header = "auto",
+    handle_unknown: options.Unknown = "missing",
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -177,12 +197,16 @@ def memberships(
     The values that meant a missing cell when the model was fitted mean so again; --missing adds further ones.
     """
     from mixmem.cli.memberships import row_memberships
+    from mixmem.cli.reading import Described
     from mixmem.output.tables import refuse_overwriting, table_writer
 
     refuse_overwriting(out, data, model)
-    gone = options.missing_of(missing)
+    described = Described(
+        id_column, missing=options.missing_of(missing), dialect=options.dialect_of(delimiter, decimal, header),
+        handle_unknown=options.unknown_of(handle_unknown),
+    )  # fmt: skip
     with options.shown(quiet, verbose), table_writer(out) as write:
-        write(row_memberships(model, data, row_id=id_column, missing=gone, jobs=jobs, quiet=quiet))
+        write(row_memberships(model, data, described, jobs=jobs, quiet=quiet))
 
 
 @app.command()
@@ -192,6 +216,9 @@ def impute(
     out: options.OutFile,
     id_column: options.Id = None,
     missing: options.Missing = None,
+    delimiter: options.Delimiter = None,
+    decimal: options.Decimal = None,
+    header: options.Header = "auto",
     jobs: options.Jobs = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -202,12 +229,16 @@ def impute(
     Genotypes are written as numbers of copies of the second allele.
     """
     from mixmem.cli.impute import filled_table
+    from mixmem.cli.reading import Described
     from mixmem.output.tables import refuse_overwriting, table_writer
 
     refuse_overwriting(out, data, model)
-    gone = options.missing_of(missing)
+    described = Described(
+        id_column, missing=options.missing_of(missing), dialect=options.dialect_of(delimiter, decimal, header),
+        handle_unknown="error",  # what a cell holds is not overwritten
+    )  # fmt: skip
     with options.shown(quiet, verbose), table_writer(out) as write:
-        write(filled_table(model, data, row_id=id_column, missing=gone, jobs=jobs, quiet=quiet))
+        write(filled_table(model, data, described, jobs=jobs, quiet=quiet))
 
 
 @app.command()
@@ -286,13 +317,20 @@ def info(
     id_column: options.Id = None,
     kind: options.Kind = None,
     missing: options.Missing = None,
+    delimiter: options.Delimiter = None,
+    decimal: options.Decimal = None,
+    header: options.Header = "auto",
+    columns: options.Columns = "useful",
     verbose: options.Verbose = False,
 ) -> None:
     """Show what would be fitted: variables, kinds, levels, missing cells, and what is wrong with them."""
     from mixmem.cli.info import describe, refusal
     from mixmem.cli.reading import Described
 
-    described = Described(id_column, options.kinds_of(kind), options.missing_of(missing))
+    described = Described(
+        id_column, options.kinds_of(kind), options.missing_of(missing),
+        dialect=options.dialect_of(delimiter, decimal, header), columns=options.strict_of(columns),
+    )  # fmt: skip
     with options.shown(False, verbose):
         description = describe(data, described)
     typer.echo(description.text)

@@ -78,8 +78,7 @@ def run_fit(
     data: str | Path,
     settings: Mapping[str, Any],
     *,
-    row_id: str | None = None,
-    weight: str | None = None,
+    described: Described | None = None,
     shown_as: str | Path | None = None,
     folds: int | None = None,
     quiet: bool = False,
@@ -87,18 +86,20 @@ def run_fit(
 ) -> FitRun:
     """Read once, fit, and find the rows' memberships.
 
-    What the fit can do without may fail: it is left out, and a notice says so. ``weight`` names the column of weights,
-    ``shown_as`` is the path that fit.json names, ``folds`` those of a cross-validation, and ``accept`` may refuse
+    What the fit can do without may fail: it is left out, and a notice says so. ``described`` says how the table is
+    read, ``shown_as`` is the path that fit.json names, ``folds`` those of a cross-validation, and ``accept`` may refuse
     the table before it is fitted.
     """
     model = Learner(**settings)
+    described = described or Described(None, model.variables, model.missing)
+    row_id = described.row_id
     check_parameters(model.get_params(deep=False))  # before the data are read: that may take long
     names = component_names(model.n_components)
     if row_id in names:
         raise InputError(f"the row ids' column cannot be called {row_id!r}, as a component is; rename it")
     progress = current()
     with progress.stage("reading"):
-        source, described = Described(row_id, model.variables, model.missing, weight).read(data)
+        source, described = described.read(data)
         table, model.missing, variants = described.coded(source), described.missing, Variants.of(source)
         del source  # the codes are enough from here on
         if accept is not None:
@@ -127,7 +128,8 @@ def run_fit(
             "missing_cells": int(facts.missing.sum()),
             "means": facts.number_means,
             "id": row_id,
-            "weight": weight,
+            "weight": described.weight,
+            "remarks": list(table.remarks),
         },
         "settings": model.get_params(deep=False),
         "seed": model.report_.seed,

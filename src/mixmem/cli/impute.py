@@ -19,24 +19,25 @@ from mixmem.progress import current
 def filled_table(
     model: Path,
     data: str | Path,
+    described: Described | None = None,
     *,
-    row_id: str | None = None,
-    missing: Any = None,
     jobs: int | None = None,
     quiet: bool = False,
 ) -> pl.DataFrame:
     """A table as it was, with what a stored model makes of its missing cells; genotypes as numbers of copies."""
+    described = described or Described(handle_unknown="error")
     fitted = stored_model(model, jobs)
     with current().stage("reading"):
-        whole = read_table(data)
-        table = Described(row_id, missing=missing).encode_as(whole, fitted.schema_, fitted.missing)
+        whole = read_table(data, dialect=described.dialect)
+        table = described.encode_as(whole, fitted.schema_, fitted.missing)
     say_what_was_found(table, quiet)
     announce_compilation(quiet)
     if whole.loci is not None:
         filled = fitted.impute(table)
         ids = pl.Series("sample", table.row_ids.tolist(), strict=False)
         return pl.DataFrame([ids, *(pl.Series(name, filled[name].to_numpy()) for name in filled.columns)])
-    positions = {name: j for j, name in enumerate(whole.names if whole.positional else table.schema.names)}
+    by_position = whole.positional and not fitted.schema_.left_out
+    positions = {name: j for j, name in enumerate(whole.names if by_position else table.schema.names)}
     found = {j: (gaps, values) for j, gaps, values in fitted.fillings(table)}
     columns = []
     for at, name in enumerate(whole.names):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from mixmem.data.level_text import NUMBER_TEXT
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.table import Coded, Locus, Table
 from mixmem.data.table_checks import IGNORED, MIN_VARIABLES
-from mixmem.errors import InputError
+from mixmem.errors import InputError, TableWarning
 from mixmem.moments.anchors import largest_k
 from mixmem.progress import current
 from mixmem.words import listing, one_line, short
@@ -53,13 +54,15 @@ def describe(data: str, described: Described | None = None) -> Description:
     with current().stage("reading"):
         table, found = (described or Described()).read(data)
         table = table.take([j for j, name in enumerate(table.names) if (found.kinds or {}).get(name) != IGNORED])
-        encoded, problems = _encode_what_can_be(table, found)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TableWarning)  # they are part of the text
+            encoded, problems = _encode_what_can_be(table, found)
     with current().stage("counting"):
         facts = Facts.of(encoded)
     lines = _head(data, table, facts)
     if encoded.schema.n_variables:
         lines += ["", *_variables(facts)]
-        lines += ["", *table_warnings(facts)]
+        lines += ["", *(f"note: {remark}" for remark in encoded.remarks), *table_warnings(facts)]
     return Description("\n".join(lines).rstrip(), tuple(problems))
 
 
@@ -76,17 +79,19 @@ def refusal(description: Description) -> None:
 def _encode_what_can_be(table: Table, described: Described) -> tuple[Encoded, list[str]]:
     everything = list(range(table.n_columns))
     try:
-        return encode(table, kinds=_own(described.kinds, table), missing=_own(described.missing, table)), []
+        kinds, missing = _own(described.kinds, table), _own(described.missing, table)
+        return encode(table, kinds=kinds, missing=missing, columns=described.columns), []
     except InputError:
         if table.n_rows < 2:
             raise  # nothing can be said of columns without rows
     good, problems = _good(table, everything, described)
-    if len(good) < MIN_VARIABLES:
+    encoded = _encode_some(table, good, described)
+    if (usable := encoded.n_variables) < MIN_VARIABLES:
         problems.append(
-            f"{len(good)} usable variable{'s' * (len(good) != 1)}; expected at least {MIN_VARIABLES}: memberships show "
+            f"{usable} usable variable{'s' * (usable != 1)}; expected at least {MIN_VARIABLES}: memberships show "
             "in how variables go together"
         )
-    return _encode_some(table, good, described), problems
+    return encoded, problems
 
 
 def _good(table: Table, positions: list[int], described: Described) -> tuple[list[int], list[str]]:
@@ -118,8 +123,9 @@ def _encode_some(table: Table, positions: list[int], described: Described) -> En
         columns = (*own, *[padding] * MIN_VARIABLES)
         if missing is not None and not isinstance(missing, dict):
             missing = dict.fromkeys(part.names, missing)  # the padding has values of its own
-    encoded = encode(replace(part, names=names, columns=columns, loci=loci), kinds=kinds, missing=missing)
-    return encoded.take_variables(np.arange(len(positions)))
+    padded = replace(part, names=names, columns=columns, loci=loci)
+    encoded = encode(padded, kinds=kinds, missing=missing, columns=described.columns)
+    return encoded.take_variables(np.arange(encoded.n_variables - MIN_VARIABLES))
 
 
 def _own(declared: Any, table: Table) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -17,16 +16,16 @@ from mixmem.progress import current
 def row_memberships(
     model: Path,
     data: str | Path,
+    described: Described | None = None,
     *,
-    row_id: str | None = None,
-    missing: Any = None,
     jobs: int | None = None,
     quiet: bool = False,
 ) -> pl.DataFrame:
-    """Memberships of a table's rows in the components of a stored model; ``missing`` None: as the model has it."""
+    """Memberships of a table's rows in the components of a stored model."""
+    described = described or Described()
     fitted = stored_model(model, jobs)
     with current().stage("reading"):
-        table = Described(row_id, missing=missing).encode_as(data, fitted.schema_, fitted.missing)
+        table = described.encode_as(data, fitted.schema_, fitted.missing)
     say_what_was_found(table, quiet)
     announce_compilation(quiet)
-    return membership_frame(fitted.fit_rows(table).memberships, table.row_ids, row_id or "row")
+    return membership_frame(fitted.fit_rows(table).memberships, table.row_ids, described.row_id or "row")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,10 +12,14 @@ import typer
 from mixmem.errors import InputError
 
 if TYPE_CHECKING:
+    from mixmem.data.dialect import Dialect
     from mixmem.results.notices import Notice
 
 SERIOUS = 3
 """Exit code of a result with a serious warning, with --strict."""
+
+
+HEADERS = ("auto", "yes", "no")
 
 
 def _from_config(context: typer.Context, file: Path | None) -> Path | None:
@@ -42,8 +46,9 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="Table: .csv .tsv .parquet .feather .npz .bed .vcf .vcf.gz .str, a folder of one kind of these, or - for "
-        "CSV on standard input.",
+        help="Table: .csv .tsv .txt .xlsx .sav .dta .parquet .feather .jsonl .npz .bed .vcf .vcf.gz .str, one of these "
+        "in a .zip .xz .gz .zst, a folder of one kind, FILE::PART for a sheet or a table of a database, or - for CSV "
+        "on standard input.",
         show_default=False,
     ),
 ]
@@ -82,6 +87,39 @@ Weight = Annotated[
     str | None,
     typer.Option(
         "--weight", metavar="COLUMN", help="Column that says how many rows each row stands for; it is not fitted."
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter",
+        metavar="CHARACTER",
+        help="What parts the columns of a text file: a character, or tab, blank.  [default: found]",
+        show_default=False,
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option("--decimal", metavar="MARK", help="Decimal mark of a text file: . or ,  [default: found]"),
+]
+Header = Annotated[
+    str,
+    typer.Option("--header", metavar="auto|yes|no", help="Whether the first line of a text file holds names."),
+]
+Columns = Annotated[
+    str,
+    typer.Option(
+        "--columns",
+        metavar="useful|strict",
+        help="Leave out columns that are constant, empty, dates or identifiers, or refuse the table for them.",
+    ),
+]
+Unknown = Annotated[
+    str,
+    typer.Option(
+        "--handle-unknown",
+        metavar="missing|error",
+        help="Let cells with levels that the model does not know count as missing, or refuse the table for them.",
     ),
 ]
 QFile = Annotated[
@@ -283,6 +321,34 @@ def kinds_of(texts: list[str] | None) -> dict[str, str] | None:
     return found or None
 
 
+def dialect_of(delimiter: str | None, decimal: str | None, header: str) -> Dialect:
+    """What the options say of how a text file writes its table."""
+    from mixmem.data.dialect import Dialect
+
+    separator = {"tab": "\t", "\\t": "\t", "blank": " ", "space": " "}.get(delimiter or "", delimiter)
+    if separator is not None and len(separator) != 1:
+        raise InputError(f"--delimiter is one character, or tab or blank; got {delimiter!r}")
+    if decimal not in (None, ".", ","):
+        raise InputError(f"--decimal is . or , ; got {decimal!r}")
+    return Dialect(separator, decimal, {"auto": None, "yes": True, "no": False}[_one_of("--header", header, HEADERS)])
+
+
+def strict_of(columns: str) -> str:
+    """Whether useless columns are left out or refused, as the option says."""
+    return _one_of("--columns", columns, ("useful", "strict"))
+
+
+def unknown_of(handle: str) -> str:
+    """What is done with levels that a model does not know, as the option says."""
+    return _one_of("--handle-unknown", handle, ("missing", "error"))
+
+
+def _one_of(option: str, value: str, allowed: Sequence[str]) -> str:
+    if value not in allowed:
+        raise InputError(f"{option} is one of {', '.join(allowed)}; got {value!r}")
+    return value
+
+
 def missing_of(texts: list[str] | None) -> list[str] | dict[str, list[str]] | None:
     """Values that mean a missing cell: of all columns (a list), by column (a dictionary); None if there are none.
 
@@ -307,7 +373,9 @@ def shown(quiet: bool, verbose: bool, *, minutes: bool = False) -> Iterator[None
     What takes ``minutes`` says how far it is in any case: its output goes to a file or a log which is watched.
     """
     import sys
+    import warnings
 
+    from mixmem.errors import TableWarning
     from mixmem.progress import BarProgress, LineProgress, Progress, showing
 
     if quiet and verbose:
@@ -321,7 +389,9 @@ def shown(quiet: bool, verbose: bool, *, minutes: bool = False) -> Iterator[None
         from mixmem.experiments.pace import EveryStep, PacedProgress
 
         kind = EveryStep if verbose else PacedProgress
-    with showing(kind):
+    with showing(kind), warnings.catch_warnings():
+        if quiet:
+            warnings.simplefilter("ignore", TableWarning)
         yield
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mixmem.data.dialect import Dialect
 from mixmem.data.encode import Encoded, encode
 from mixmem.data.kinds import KINDS
 from mixmem.data.read import read_table
@@ -21,17 +22,21 @@ from mixmem.words import suggestion
 
 @dataclass(frozen=True)
 class Described:
-    """What the options say of a table: its row ids, kinds, values that mean missing, and weights."""
+    """What the options say of a table: its row ids, kinds, values that mean missing, weights, how a text file is
+    written, whether useless columns are left out, and what is done with levels that a model does not know."""
 
     row_id: str | None = None
     kinds: Mapping[str, str] | None = None
     missing: Any = None
     """As `mixmem.cli.options.missing_of` gives it."""
     weight: str | None = None
+    dialect: Dialect | None = None
+    columns: str = "useful"
+    handle_unknown: str = "missing"
 
     def read(self, data: str | Path | Table) -> tuple[Table, Described]:
         """The table, with its ids, and what is said of it in terms of its own columns."""
-        table = read_table(data, row_id=self.row_id)
+        table = read_table(data, row_id=self.row_id, dialect=self.dialect)
         if table.loci is not None:
             self._refuse_on_genotypes()
         names = [name for name in table.names if name != self.weight]
@@ -48,7 +53,7 @@ class Described:
 
     def coded(self, table: Table) -> Encoded:
         """Return a table that was read, as :meth:`read` gives it, as codes, its variables learned."""
-        return encode(table, kinds=self.kinds, missing=self.missing, weight=self.weight)
+        return encode(table, kinds=self.kinds, missing=self.missing, weight=self.weight, columns=self.columns)
 
     def encode_as(self, data: str | Path | Table, schema: Schema, missing: Any = None) -> Encoded:
         """The table as codes of a model's variables; ``missing`` are the model's values, beside one's own."""
@@ -57,7 +62,8 @@ class Described:
             return encode(table, schema)
         both = [_by_column(values, table.names) for values in (missing, found.missing)]
         joined = {name: [*both[0].get(name, ()), *both[1].get(name, ())] for name in table.names}
-        return encode(table, schema, missing={name: values for name, values in joined.items() if values})
+        given = {name: values for name, values in joined.items() if values}
+        return encode(table, schema, missing=given, handle_unknown=self.handle_unknown)
 
     def _spelled(self, names: list[str]) -> Any:
         """Values by column, where some of all columns (the key "") came with some of single ones."""

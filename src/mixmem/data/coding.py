@@ -152,6 +152,8 @@ class Coding:
     ----------
     columns : tuple of ColumnCoding
         How each variable's cells become codes.
+    left_out : tuple of str
+        Columns of the table that were of no use; they do not count when codings are compared.
 
     Examples
     --------
@@ -164,6 +166,7 @@ class Coding:
     """
 
     columns: tuple[ColumnCoding, ...]
+    left_out: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(cls, schema: Schema, *, missing: bool = False) -> Coding:
@@ -173,7 +176,7 @@ class Coding:
     @cached_property
     def schema(self) -> Schema:
         """Return what a model knows of the variables."""
-        return Schema(tuple(column.variable for column in self.columns))
+        return Schema(tuple(column.variable for column in self.columns), self.left_out)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -202,7 +205,7 @@ class Coding:
     @property
     def complete(self) -> Coding:
         """Return the same coding without missing cells."""
-        return Coding(tuple(replace(column, missing=False) for column in self.columns))
+        return replace(self, columns=tuple(replace(column, missing=False) for column in self.columns))
 
     def pooling(self, codes: np.ndarray, weights: Array | None = None) -> Coding:
         """Return the coding in which columns of very many levels pool those that are rare in codes (n, p)."""
@@ -211,7 +214,7 @@ class Coding:
         for j in wide:
             counts = np.bincount(codes[:, j], weights, columns[j].n_codes + 1)[: columns[j].n_codes]
             columns[j] = replace(columns[j], frequencies=counts / max(counts.sum(), 1e-300))
-        return Coding(tuple(columns)) if wide else self
+        return replace(self, columns=tuple(columns)) if wide else self
 
     @property
     def pooled(self) -> bool:
@@ -223,7 +226,7 @@ class Coding:
         """Return the same coding with every level of a category as a soft level of its own."""
         if not self.pooled:
             return self
-        return Coding(tuple(replace(column, frequencies=NO_VALUES) for column in self.columns))
+        return replace(self, columns=tuple(replace(column, frequencies=NO_VALUES) for column in self.columns))
 
     def take(self, variables: Sequence[int] | np.ndarray) -> Coding:
         """Return the coding of some of the variables, in the order given."""
@@ -232,7 +235,7 @@ class Coding:
     @cached_property
     def digest(self) -> str:
         """Return a text that two codings share only if they are equal."""
-        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(self.to_dict()["columns"], sort_keys=True).encode()).hexdigest()
 
     def difference(self, other: Coding) -> str | None:
         """Return the first thing in which two codings differ, in words; None if they are equal."""
@@ -253,12 +256,14 @@ class Coding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a form that JSON can hold."""
-        return {"columns": [column.to_dict() for column in self.columns]}
+        left_out = {"left_out": list(self.left_out)} if self.left_out else {}
+        return {"columns": [column.to_dict() for column in self.columns]} | left_out
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Coding:
         """Return what :meth:`to_dict` was made from."""
         try:
-            return cls(tuple(ColumnCoding.from_dict(each) for each in document["columns"]))
+            columns = tuple(ColumnCoding.from_dict(each) for each in document["columns"])
+            return cls(columns, tuple(document.get("left_out", ())))
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"the coding is not one that mixmem wrote ({error!r}); make the file again") from error

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 
-from mixmem.data.coding import Coding, ColumnCoding
+from mixmem.data.asked import Asked
+from mixmem.data.coding import ColumnCoding
 from mixmem.data.column_refusals import (
+    IDENTIFIER_NAME,
     IDENTIFIER_ROWS,
     codes_of,
     constant_column,
     empty_column,
     identifier_column,
     infinite_cell,
-    refuse_useless,
     row_words,
     unknown_level,
 )
@@ -26,28 +27,14 @@ from mixmem.data.integer_columns import row_blocks
 from mixmem.data.kinds import KINDS
 from mixmem.data.kinds.base import NumberKind
 from mixmem.data.level_text import canonical_text, is_float, is_integer, type_of_texts
+from mixmem.data.number_texts import number_of, written_days, written_numbers
 from mixmem.data.schema import Schema, Variable
-from mixmem.data.table import Coded, Column, Locus, Table, usable
+from mixmem.data.table import Coded, Column, Locus, Table, Unusable, usable
 from mixmem.data.value_grid import Measured, Taken, measure, rounded
 from mixmem.errors import InputError
 
 LEAST_SIZE = 1e-60
 """Numbers all smaller than this, or larger than its inverse, are beyond what squares of them can hold."""
-
-
-# --- Kinds
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Kinds declared by column, the schema or the coding to keep to, if there is one, the rows' weights."""
-
-    declared: Mapping[str, str]
-    schema: Schema | None
-    coding: Coding | None
-    weights: np.ndarray | None
-    most_values: int
-    """Of a column of numbers so many values are kept apart."""
 
 
 def are_whole(matrix: np.ndarray) -> np.ndarray:
@@ -63,24 +50,27 @@ def are_whole(matrix: np.ndarray) -> np.ndarray:
 
 def as_numbers(column: Column, position: int, table: Table) -> np.ndarray:
     """A column as floats (n,), NaN where missing; a text that is no number is refused."""
+    if isinstance(column, Unusable) and column.days is not None:
+        return column.days
     column = usable(column)
     if isinstance(column, np.ndarray):
         return column.astype(np.float64)
-    values = np.full(len(column.values) + 1, np.nan)
-    for at, value in enumerate(column.values):
-        try:
-            values[at] = float(value)
-            finite = math.isfinite(values[at])
-        except (TypeError, ValueError):
-            finite = False
-        if not finite and (column.codes == at).any():
-            row, name = int(np.argmax(column.codes == at)), table.names[position]
-            if isinstance(values[at], float) and math.isinf(values[at]):
+    values = np.append([number_of(value) for value in column.values], np.nan)
+    used = np.unique(column.codes[column.codes >= 0])
+    if (odd := used[~np.isfinite(values[used])]).size:
+        texts = [str(column.values[at]) for at in used]
+        written = written_numbers(texts)
+        found = written_days(texts) if written is None else written.values
+        if found is None:
+            row, name = int(np.argmax(column.codes == odd[0])), table.names[position]
+            value = column.values[odd[0]]
+            if math.isinf(values[odd[0]]):
                 raise infinite_cell(name, value, row, table)
             raise InputError(
                 f"column {name!r}, {row_words(table, row)} holds {value!r}; expected a number: declare the column "
                 "categorical, or the text missing"
             )
+        values[used] = found
     return values[column.codes]
 
 
@@ -110,7 +100,8 @@ class NumberColumn:
         name = table.names[self.position]
         present = self.numbers[~np.isnan(self.numbers)]
         if not len(present) and schema is None:
-            raise empty_column(name, table)
+            self.asked.judged.leave_out(self.position, empty_column(name, table))
+            return
         if KINDS[self.kind].whole:
             self._refuse_fractions(name, table)
         missing = len(present) < len(self.numbers)
@@ -130,15 +121,26 @@ class NumberColumn:
         found = self.measured
         if schema is None:
             if len(found.values) == 1:
-                raise constant_column(name, repr(found.values[0]))
-            if self.whole and len(found.values) >= IDENTIFIER_ROWS and (np.diff(self.numbers) > 0.0).all():
-                raise identifier_column(name, table)
+                self.asked.judged.leave_out(self.position, constant_column(name, repr(found.values[0])))
+                return
+            if name not in self.asked.declared and self._numbers_rows(name, present):
+                self.asked.judged.leave_out(self.position, identifier_column(name, len(present), table))
+                return
             value_type = "int" if self.whole else "float"
             atoms = tuple(canonical_text(int(atom) if self.whole else atom, value_type) for atom in found.atoms)
             variable = Variable(name, atoms, value_type, self.kind)
         else:
             variable = schema.variables[self.position]
         yield self.position, ColumnCoding(variable, found.values, found.edges, found.knots, missing, found.resolution)
+
+    def _numbers_rows(self, name: str, present: np.ndarray) -> bool:
+        """Whether whole numbers, all distinct, number the rows: in order, without gaps, or by their name."""
+        if not self.whole or len(present) < IDENTIFIER_ROWS:
+            return False
+        if (np.diff(self.numbers) > 0.0).all():
+            return True
+        dense = float(np.ptp(present)) == len(present) - 1
+        return (dense or bool(IDENTIFIER_NAME.fullmatch(name))) and len(np.unique(present)) == len(present)
 
     def _refuse_fractions(self, name: str, table: Table) -> None:
         good = np.isnan(self.numbers) | ((self.numbers >= 0.0) & (self.numbers == np.rint(self.numbers)))
@@ -160,7 +162,7 @@ class NumberColumn:
                 )
             return variable
         if len(np.unique(present)) == 1:
-            raise constant_column(name, repr(most))
+            self.asked.judged.leave_out(self.position, constant_column(name, repr(most)))
         return Variable(name, ("0", "1"), "int", self.kind, max(2, most))
 
     def write(self, codes: np.ndarray, columns: list[ColumnCoding], table: Table) -> None:
@@ -203,13 +205,14 @@ class ValueColumn:
     used: list[int]
     """The values that occur: a categorical dtype may list more."""
     kind: str
+    asked: Asked
 
     @classmethod
-    def of(cls, position: int, column: Coded, table: Table, kind: str, schema: Schema | None) -> ValueColumn:
+    def of(cls, position: int, column: Coded, table: Table, kind: str, asked: Asked) -> ValueColumn:
         counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values))
-        if not counts.any() and schema is None:
-            raise empty_column(table.names[position], table)
-        return cls(position, column, np.flatnonzero(counts).tolist(), kind)
+        if not counts.any() and asked.schema is None:
+            asked.judged.leave_out(position, empty_column(table.names[position], table))
+        return cls(position, column, np.flatnonzero(counts).tolist(), kind, asked)
 
     @property
     def values(self) -> list[Any]:
@@ -229,7 +232,10 @@ class ValueColumn:
     def columns(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, ColumnCoding]]:
         missing = bool((self.column.codes < 0).any())
         if schema is not None:
-            yield self.position, ColumnCoding(schema.variables[self.position], missing=missing)
+            variable = schema.variables[self.position]
+            if self.asked.unknown is not None:
+                missing = missing or None in self._known_codes(variable).values()
+            yield self.position, ColumnCoding(variable, missing=missing)
             return
         value_type, name = self.value_type, table.names[self.position]
         if value_type == "float" and (bad := [v for v in self.values if math.isinf(float(v))]):
@@ -238,20 +244,33 @@ class ValueColumn:
         texts = dict.fromkeys(canonical_text(v, value_type) for v in self.values)
         if not self.column.ordered:
             texts = dict.fromkeys(sorted(texts, key={"int": int, "float": float}.get(value_type)))
-        refuse_useless(name, tuple(texts), table)
+        if self.position in self.asked.judged.useless:
+            return
+        self.asked.judged.levels(
+            self.position, name, tuple(texts), table, texts=value_type == "str" and name not in self.asked.declared
+        )
         yield self.position, ColumnCoding(Variable(name, tuple(texts), value_type, self.kind), missing=missing)
 
     def write(self, codes: np.ndarray, columns: list[ColumnCoding], table: Table) -> None:
         variable = columns[self.position].variable
-        known = codes_of(variable)
         lookup = np.zeros(len(self.column.values) + 1, dtype=codes.dtype)
         lookup[-1] = len(variable.levels)  # code -1 finds it
-        for used, value in zip(self.used, self.values, strict=True):
-            code = next((known[form] for form in self._forms(value) if form in known), None)
+        for used, code in self._known_codes(variable).items():
             if code is None:
-                raise unknown_level(variable, str(value), int(np.argmax(self.column.codes == used)), table)
-            lookup[used] = code
+                held, value = self.column.codes == used, str(self.column.values[used])
+                if self.asked.unknown is None:
+                    raise unknown_level(variable, value, int(np.argmax(held)), table)
+                self.asked.unknown.add(variable.name, value, int(held.sum()))
+            lookup[used] = len(variable.levels) if code is None else code
         codes[:, self.position] = lookup[self.column.codes]
+
+    def _known_codes(self, variable: Variable) -> dict[int, int | None]:
+        """The code of every value that occurs; None of one that is no level of the variable."""
+        known = codes_of(variable)
+        return {
+            used: next((known[form] for form in self._forms(value) if form in known), None)
+            for used, value in zip(self.used, self.values, strict=True)
+        }
 
     def _forms(self, value: Any) -> Iterator[str]:
         """The texts under which a level may be known: a file without types does not say which is meant."""

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mixmem.data.column_coders import Asked, GenotypeColumns, NumberColumn, ValueColumn, are_whole, as_numbers
-from mixmem.data.column_refusals import empty_column, infinite_cell
-from mixmem.data.infer_kinds import _kind_of
+from mixmem.data.asked import Asked
+from mixmem.data.column_coders import GenotypeColumns, NumberColumn, ValueColumn, are_whole, as_numbers
+from mixmem.data.column_refusals import empty_column, infinite_cell, unusable_column
+from mixmem.data.infer_kinds import MOST_INTEGERS, _kind_of
 from mixmem.data.integer_columns import EXACT, NARROW, IntegerColumns
 from mixmem.data.kinds import KINDS
-from mixmem.data.table import Coded, Table, usable
+from mixmem.data.number_texts import written_days, written_numbers
+from mixmem.data.table import Coded, Table, Unusable
 
 
 def columns_of(table: Table, asked: Asked) -> Iterator[Columns]:
@@ -27,8 +29,14 @@ def columns_of(table: Table, asked: Asked) -> Iterator[Columns]:
         yield from _numbers(np.arange(table.n_columns), table.columns, table, asked)
         return
     by_dtype: dict[np.dtype, list[int]] = {}
-    for position, column in enumerate(map(usable, table.columns)):
-        if isinstance(column, Coded):
+    for position, column in enumerate(table.columns):
+        if isinstance(column, Unusable):
+            kind = asked.declared.get(table.names[position])
+            if column.days is not None and kind is not None and KINDS[kind].number:
+                yield NumberColumn(position, column.days, kind, bool(are_whole(column.days[:, None])[0]), asked)
+            else:
+                asked.judged.leave_out(position, unusable_column(column))
+        elif isinstance(column, Coded):
             yield _of_values(position, column, table, asked)
         else:
             by_dtype.setdefault(column.dtype, []).append(position)
@@ -45,7 +53,7 @@ def _numbers(positions: np.ndarray, matrix: np.ndarray, table: Table, asked: Ask
     for j in np.flatnonzero(gaps).tolist():
         present = matrix[~np.isnan(matrix[:, j]), j]
         if not len(present) and asked.schema is None:
-            raise empty_column(table.names[positions[j]], table)
+            asked.judged.leave_out(int(positions[j]), empty_column(table.names[positions[j]], table))
         low[j], high[j] = (present.min(), present.max()) if len(present) else (0, 0)  # new rows may know nothing
     if matrix.dtype.kind == "f":
         _refuse_infinite(matrix, low, high, positions, table)
@@ -67,12 +75,12 @@ def _numbers(positions: np.ndarray, matrix: np.ndarray, table: Table, asked: Ask
             values, inverse = np.unique(matrix[present, j], return_inverse=True)
             codes = np.full(len(matrix), -1, dtype=np.int64)
             codes[present] = inverse
-            yield ValueColumn.of(position, Coded(tuple(values.tolist()), codes), table, kind, asked.schema)
+            yield ValueColumn.of(position, Coded(tuple(values.tolist()), codes), table, kind, asked)
     if together:
         bounds = [(int(low[j]) - bool(gaps[j]), int(high[j])) for j in together]
         part = matrix if len(together) == matrix.shape[1] else matrix[:, together]
         kinds = [asked.declared.get(table.names[j], "categorical") for j in positions[together]]
-        yield IntegerColumns.of(positions[together], part, bounds, gaps[together], kinds)
+        yield IntegerColumns.of(positions[together], part, bounds, gaps[together], kinds, asked)
 
 
 def _refuse_infinite(
@@ -86,13 +94,12 @@ def _refuse_infinite(
 
 def _of_values(position: int, column: Coded, table: Table, asked: Asked) -> Columns:
     """A column by its distinct values: numbers, where they stand for numbers and are not declared categories."""
-    texts = ValueColumn.of(
-        position, column, table, asked.declared.get(table.names[position], "categorical"), asked.schema
-    )
     kind = asked.declared.get(table.names[position])
-    number = texts.value_type in ("int", "float") and not column.ordered
-    if kind is None and not number:
+    texts = ValueColumn.of(position, column, table, kind or "categorical", asked)
+    if kind is None and (column.ordered or position in asked.judged.useless):
         return texts
+    if kind is None and texts.value_type not in ("int", "float"):
+        return _of_texts(texts, table, asked)
     if kind is not None and KINDS[kind].cells == "levels":
         return texts
     numbers = as_numbers(column, position, table)
@@ -102,6 +109,27 @@ def _of_values(position: int, column: Coded, table: Table, asked: Asked) -> Colu
         if not KINDS[kind].number:
             return texts
     return NumberColumn(position, numbers, kind, whole, asked)
+
+
+def _of_texts(texts: ValueColumn, table: Table, asked: Asked) -> Columns:
+    """A column of texts: categories, unless they are numbers or dates in another dress."""
+    values, name = texts.values, table.names[texts.position]
+    if len(values) <= MOST_INTEGERS or not all(isinstance(value, str) for value in values):
+        return texts
+    written = written_numbers(values)
+    if written is not None:
+        numbers = as_numbers(texts.column, texts.position, table)
+        whole = bool(are_whole(numbers[:, None])[0])
+        kind = _kind_of(numbers, np.nanmin(numbers), np.nanmax(numbers), whole)
+        asked.judged.remarks.append(
+            f"column {name!r} holds numbers {written.words}, such as {values[0]!r}, and is read as {kind}; say --kind "
+            f"{name}=categorical if they are names"
+        )
+        return NumberColumn(texts.position, numbers, kind, whole, asked)
+    days = written_days(values)
+    if days is not None:
+        asked.judged.leave_out(texts.position, unusable_column(Unusable(name, "dates", days)))
+    return texts
 
 
 Columns = IntegerColumns | NumberColumn | GenotypeColumns | ValueColumn

@@ -6,11 +6,13 @@ import csv
 import io
 import re
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixmem.data.dialect import WHOLE_OR_DECIMAL_COMMA, Dialect, dialect_of
 from mixmem.data.frames import from_polars
 from mixmem.data.level_text import NUMBER_TEXT
 from mixmem.data.polars_panics import panics_as_errors
@@ -37,42 +39,44 @@ PIECE_BYTES = 16_000_000
 """Of a file of small integers so much is parsed at a time, so that little more than its codes is held in memory."""
 
 
-def _delimited_file(path: Path, separator: str) -> Table:
-    return _delimited(read_bytes(path), str(path), separator)
+def read_delimited(path: Path, expected: str | None, given: Dialect | None = None) -> Table:
+    """The table in a text file whose name speaks for a separator, or for none."""
+    return delimited(read_bytes(path), str(path), expected, given)
 
 
-def _csv(path: Path) -> Table:
-    return _delimited_file(path, ",")
-
-
-def _tsv(path: Path) -> Table:
-    return _delimited_file(path, "\t")
-
-
-def _delimited(raw: bytes, where: str, separator: str) -> Table:
+def delimited(raw: bytes, where: str, expected: str | None, given: Dialect | None = None) -> Table:
+    """The table in a text, whose dialect is found where it is not given."""
     raw = as_utf8(raw, where)
     if not raw or raw.isspace():
         raise InputError(f"{where} is empty; expected a header line and rows (0 sample(s) found)")
-    names = _header(raw, where, separator)
-    numbers = _small_integers(raw, len(names), separator) if names[0] != "" else None
+    dialect = dialect_of(raw, expected, given)
+    remarks = tuple(f"{where}: {remark}" for remark in dialect.remarks)
+    separator = str(dialect.separator)
+    if separator == " ":
+        raw, separator = re.sub(rb"[ \t]+", b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", raw)), "\t"
+    if dialect.row_names:  # lines are one field longer than the header, as R writes them
+        raw = separator.encode() + raw
+    names = _names(raw, where, separator) if dialect.header else []
+    numbers = _small_integers(raw, len(names), separator) if names and names[0] != "" else None
     if numbers is not None:
-        return Table(tuple(names), numbers, len(numbers))
-    raw = raw.rstrip(b"\r\n")
-    frame = _parse(raw, where, separator)
+        return Table(tuple(names), numbers, len(numbers), remarks=remarks)
+    text = Text(raw.rstrip(b"\r\n"), where, separator, bool(dialect.header), dialect.decimal == ",")
+    frame = text.parsed()
     if frame.height and frame[:, -1].has_nulls():
         # polars fills short lines with nulls; a ragged file should not pass for one with missing cells.
-        _refuse_ragged(raw, where, separator)
+        text.refuse_ragged()
     row_ids = None
+    names = names or [f"x{j}" for j in range(frame.width)]
     if names[0] == "":  # R writes its row names under an empty header
         row_ids, frame, names = frame[:, 0].to_numpy(), frame[:, 1:], names[1:]
     frame.columns = names
     table = from_polars(frame, untyped=True)
-    return Table(table.names, table.columns, table.n_rows, row_ids)
+    return Table(table.names, table.columns, table.n_rows, row_ids, not dialect.header, remarks=remarks)
 
 
-def _header(raw: bytes, where: str, separator: str) -> list[str]:
+def _names(raw: bytes, where: str, separator: str) -> list[str]:
     # polars renames columns of one name without a word, so the names are read here.
-    names: list[str] = next(_records(raw, separator), [])
+    names = [name.strip() for name in next(_records(raw, separator), [])]
     for position, name in enumerate(names, start=1):
         if name == "" and position > 1:
             raise InputError(f"{where}: column {position} has no name in the header; give it one")
@@ -130,43 +134,107 @@ def _plain_integers(piece: bytes, n_columns: int, separator: str) -> np.ndarray 
     return cells if len(piece) == 2 * cells.size + longer + ends else None
 
 
-def _parse(raw: bytes, where: str, separator: str) -> pl.DataFrame:
-    """Columns of numbers as numbers, small integers as Int8, all others as texts.
+@dataclass(frozen=True)
+class Text:
+    """A delimited text: where it came from, what parts its columns, whether names stand in its first line, and whether
+    its numbers have decimal commas."""
 
-    A sample decides which are which, by a stricter rule than polars has: "01" stays a text. A later number that
-    is not small makes all Int64, and a later text in a column of numbers brings everything back to texts; the
-    encoder then sees what the column as a whole is.
-    """
-    import polars as pl
+    raw: bytes
+    where: str
+    separator: str
+    header: bool = True
+    decimal_comma: bool = False
 
-    def read(**how: object) -> pl.DataFrame:
+    def parsed(self) -> pl.DataFrame:
+        """Columns of numbers as numbers, small integers as Int8, all others as texts without blanks around them.
+
+        A sample decides which are which, by a stricter rule than polars has: "01" stays a text. A later number that
+        is not small makes all Int64, and a later text in a column of numbers brings everything back to texts; the
+        encoder then sees what the column as a whole is.
+        """
+        import polars as pl
+
+        try:
+            sample = self._read(n_rows=SAMPLED_ROWS)
+            if self.decimal_comma or _has_blanks(sample):
+                return self._cleaned(self._read())
+            integers, real = _numbers_of(sample)
+            if sample.height < SAMPLED_ROWS:
+                return sample.cast(real | dict.fromkeys(integers, pl.Int64))  # type: ignore[arg-type]
+            small = {name: pl.Int8 if length <= 2 else pl.Int64 for name, length in integers.items()}
+            for types in (small, dict.fromkeys(integers, pl.Int64)):
+                with suppress(pl.exceptions.PolarsError):
+                    return self._read(schema_overrides={**types, **real})
+            return self._read()
+        except pl.exceptions.PolarsError as error:
+            self.refuse_ragged()
+            reason = str(error).strip().splitlines()[0]
+            raise InputError(f"{self.where} is not well-formed delimited text ({reason}); check its quotes") from error
+
+    def _read(self, **how: object) -> pl.DataFrame:
+        """All cells as texts, unless ``how`` says otherwise."""
+        import polars as pl
+
         with panics_as_errors():
             return pl.read_csv(
-                io.BytesIO(raw),
-                separator=separator,
+                io.BytesIO(self.raw),
+                separator=self.separator,
+                has_header=self.header,
                 infer_schema=False,
                 null_values=MISSING_TEXTS,
                 **how,  # type: ignore[arg-type]
             )
 
-    try:
-        sample = read(n_rows=SAMPLED_ROWS)
-        lengths = {column.name: _integer_length(column) for column in sample.get_columns()}
-        integers = [name for name, length in lengths.items() if length > 0]
-        real: dict[str, type[pl.DataType]] = {
-            name: pl.Float64 for name, length in lengths.items() if length == 0 and _all_real(sample[name])
-        }
-        if sample.height < SAMPLED_ROWS:
-            return sample.cast(real | dict.fromkeys(integers, pl.Int64))  # type: ignore[arg-type]
-        small = {name: pl.Int8 if lengths[name] <= 2 else pl.Int64 for name in integers}
-        for types in (small, dict.fromkeys(integers, pl.Int64)):
-            with suppress(pl.exceptions.PolarsError):
-                return read(schema_overrides={**types, **real})
-        return read()
-    except pl.exceptions.PolarsError as error:
-        _refuse_ragged(raw, where, separator)
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"{where} is not well-formed delimited text ({reason}); check its quotes") from error
+    def _cleaned(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Texts without blanks around them, numbers as numbers."""
+        import polars as pl
+
+        frame = frame.with_columns(pl.all().str.strip_chars())
+        frame = frame.with_columns(pl.when(pl.all().is_in(MISSING_TEXTS)).then(None).otherwise(pl.all()).name.keep())
+        if self.decimal_comma:
+            commas = [column.name for column in frame.get_columns() if _decimal_commas(column)]
+            frame = frame.with_columns(pl.col(commas).str.replace(",", ".", literal=True))
+        integers, real = _numbers_of(frame)
+        return frame.cast(real | dict.fromkeys(integers, pl.Int64))  # type: ignore[arg-type]
+
+    def refuse_ragged(self) -> None:
+        """Name the first line whose number of fields differs from the first one's, if there is one."""
+        records = _records(self.raw, self.separator)
+        try:
+            width = len(next(records))
+            for fields in records:
+                if len(fields) != width:
+                    raise InputError(
+                        f"{self.where}, line {records.line_num}: found {len(fields)} field(s), expected {width} as in "
+                        f"the {'header' if self.header else 'first line'}; repair the line or quote the separators in "
+                        "it"
+                    )
+        except csv.Error as error:
+            raise InputError(f"{self.where}, line {records.line_num}: {error}; repair the line") from error
+
+
+def _has_blanks(sample: pl.DataFrame) -> bool:
+    """Whether some cell begins or ends with a blank."""
+    import polars as pl
+
+    return bool(sample.height) and any(sample.select(pl.all().str.contains(r"^\s|\s$").any()).row(0))
+
+
+def _numbers_of(frame: pl.DataFrame) -> tuple[dict[str, int], dict[str, type[pl.DataType]]]:
+    """The columns of integers with the characters of their longest, and those of other numbers with their type."""
+    import polars as pl
+
+    lengths = {column.name: _integer_length(column) for column in frame.get_columns()}
+    real: dict[str, type[pl.DataType]] = {
+        name: pl.Float64 for name, length in lengths.items() if length == 0 and _all_real(frame[name])
+    }
+    return {name: length for name, length in lengths.items() if length > 0}, real
+
+
+def _decimal_commas(column: pl.Series) -> bool:
+    """Whether a column of texts holds numbers only, some with a decimal comma."""
+    texts = column.unique().drop_nulls().to_list()
+    return any("," in text for text in texts) and all(map(WHOLE_OR_DECIMAL_COMMA.fullmatch, texts))
 
 
 def _integer_length(sample: pl.Series) -> int:
@@ -188,19 +256,3 @@ def _all_real(sample: pl.Series) -> bool:
 
 def _records(raw: bytes, separator: str) -> Any:
     return csv.reader(io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8", newline=""), delimiter=separator)
-
-
-def _refuse_ragged(raw: bytes, where: str, separator: str) -> None:
-    """Name the first line whose number of fields differs from the header's, if there is one."""
-    records = _records(raw, separator)
-    try:
-        width = len(next(records))
-        for fields in records:
-            if len(fields) != width:
-                raise InputError(
-                    f"{where}, line {records.line_num}: found {len(fields)} field(s), expected {width} as "
-                    "in the "
-                    "header; repair the line or quote the separators in it"
-                )
-    except csv.Error as error:
-        raise InputError(f"{where}, line {records.line_num}: {error}; repair the line") from error

@@ -6,14 +6,17 @@ A level is known by its canonical text: the integer 1, the float 1.0 and the tex
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixmem.data.asked import Asked, UnknownLevels
 from mixmem.data.coding import Coding, ColumnCoding
-from mixmem.data.column_coders import Asked, as_numbers
+from mixmem.data.column_coders import as_numbers
+from mixmem.data.column_refusals import Judged
 from mixmem.data.columns import Columns, columns_of
 from mixmem.data.kinds.base import MAX_CODES
 from mixmem.data.match_columns import match_columns
@@ -23,6 +26,7 @@ from mixmem.data.stacking import in_order_of, refuse_other_columns, stack
 from mixmem.data.table import Table
 from mixmem.data.table_checks import (
     IGNORED,
+    MIN_VARIABLES,
     blanked,
     check_declared,
     check_shape,
@@ -31,7 +35,7 @@ from mixmem.data.table_checks import (
     without_weights,
 )
 from mixmem.data.value_grid import MOST_VALUES
-from mixmem.errors import InputError
+from mixmem.errors import InputError, TableWarning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +56,8 @@ class Encoded:
         The rows' ids, 0..n-1 where the data brought none.
     weights : array (n,) or None
         How many rows each stands for; None for one each.
+    remarks : tuple of str
+        What was found in the table that its owner should know: columns left out, how a file was read.
 
     Examples
     --------
@@ -65,6 +71,7 @@ class Encoded:
     coding: Coding
     row_ids: np.ndarray
     weights: np.ndarray | None = None
+    remarks: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, codes: np.ndarray, coding: Coding, weights: np.ndarray | None = None) -> Encoded:
@@ -102,7 +109,7 @@ class Encoded:
     def take(self, rows: Any) -> Encoded:
         """Return some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
-        return Encoded(np.ascontiguousarray(self.codes[rows]), self.coding, self.row_ids[rows], weights)
+        return replace(self, codes=np.ascontiguousarray(self.codes[rows]), row_ids=self.row_ids[rows], weights=weights)
 
     def take_variables(self, variables: np.ndarray) -> Encoded:
         """Return some of the variables, in the order given."""
@@ -139,6 +146,8 @@ def encode(
     weight: str | None = None,
     weights: Any = None,
     gather: bool | None = None,
+    columns: str = "useful",
+    handle_unknown: str = "error",
 ) -> Encoded:
     """Code the cells of a table.
 
@@ -152,8 +161,7 @@ def encode(
     data
         Anything that `read_table` takes: a path, a data frame, an array.
     schema : Schema or None
-        The variables of a model. Columns are matched by name (a bare array by position), further columns are ignored,
-        and a level that the schema does not have is refused.
+        The variables of a model. Columns are matched by name (a bare array by position), further columns are ignored.
     coding : Coding or None
         A coding that is fixed already: the same as a schema, with numbers rounded to its grid, and cells missing only
         where it allows. Tables coded alike have sums that add up.
@@ -170,6 +178,11 @@ def encode(
         The same as numbers.
     gather : bool or None
         Whether a thousand values of a column of numbers are kept apart, as when a table is learned from, or all.
+    columns : "useful" or "strict"
+        Whether columns that are constant, empty, of dates or of a value per row are left out, with a
+        :class:`mixmem.TableWarning`, or refused.
+    handle_unknown : "error" or "missing"
+        Whether a level that the schema does not have is refused, or its cells count as missing, with a warning.
 
     Returns
     -------
@@ -207,16 +220,35 @@ def encode(
     if schema is not None:
         table = match_columns(table, schema)
     most = MOST_VALUES if (schema is None if gather is None else gather) else MAX_CODES
-    groups = list(columns_of(table, Asked(declared, schema, coding, weights, most)))
-    columns = _in_order(groups, table, schema)
+    unknown = UnknownLevels() if handle_unknown == "missing" and coding is None else None
+    asked = Asked(declared, schema, coding, weights, most, Judged(columns == "strict" or schema is not None), unknown)
+    table, groups, found = _useful(table, asked)
     if schema is None:
-        columns = _of_one_ploidy(columns)
-    learned = Coding(tuple(columns)) if coding is None else _kept(coding, columns)
+        found = _of_one_ploidy(found)
+    left_out = tuple(useless.name for useless in asked.judged.useless.values())
+    learned = Coding(tuple(found), left_out) if coding is None else _kept(coding, found)
     codes = np.empty((table.n_rows, table.n_columns), dtype=learned.codes_dtype)
     for group in groups:
         group.write(codes, list(learned.columns), table)
     row_ids = np.arange(table.n_rows) if table.row_ids is None else table.row_ids
-    return Encoded(codes, learned.pooling(codes, weights) if coding is None else learned, row_ids, weights)
+    remarks = (*table.remarks, *asked.judged.said(), *(() if unknown is None else unknown.said()))
+    for remark in remarks:
+        warnings.warn(remark, TableWarning, stacklevel=2)
+    return Encoded(codes, learned.pooling(codes, weights) if coding is None else learned, row_ids, weights, remarks)
+
+
+def _useful(table: Table, asked: Asked) -> tuple[Table, list[Columns], list[ColumnCoding]]:
+    """Return the table without the columns that are of no use, its columns in groups, and their codings in order."""
+    groups = list(columns_of(table, asked))
+    found = {position: column for group in groups for position, column in group.columns(table, asked.schema)}
+    useless = asked.judged.useless
+    if not useless:
+        return table, groups, [found[position] for position in range(table.n_columns)]
+    kept = [j for j in range(table.n_columns) if j not in useless]
+    if len(kept) < MIN_VARIABLES:
+        raise next(iter(useless.values())).refusal
+    rest = replace(asked, judged=Judged(strict=True))
+    return _useful(table.take(kept), rest)
 
 
 def learn_coding(*sources: Any, kinds: Mapping[str, str] | None = None, missing: Any = None) -> Coding:
@@ -309,15 +341,6 @@ def decoded(codes: np.ndarray, column: ColumnCoding) -> np.ndarray:
     ):
         values = np.array([np.nan if value is None else value for value in held], dtype=float)
     return np.asarray(values[codes])
-
-
-def _in_order(groups: list[Columns], table: Table, schema: Schema | None) -> list[ColumnCoding]:
-    """Return the columns' codings in the order of the table; variables are those of the schema, if there is one."""
-    found: dict[int, ColumnCoding] = {}
-    for group in groups:
-        for position, column in group.columns(table, schema):
-            found[position] = column
-    return [found[position] for position in range(table.n_columns)]
 
 
 def _of_one_ploidy(columns: list[ColumnCoding]) -> list[ColumnCoding]:

@@ -6,47 +6,70 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 
 import numpy as np
 
-from mixmem.data.delimited import _csv, _delimited, _tsv
+from mixmem.data.databases import read_duckdb, read_sqlite
+from mixmem.data.delimited import delimited, read_delimited
+from mixmem.data.dialect import Dialect
 from mixmem.data.frames import from_array, from_polars
+from mixmem.data.packed import PACKED, unpacked
 from mixmem.data.plink import read_bed
 from mixmem.data.polars_panics import panics_as_errors
+from mixmem.data.statistical import read_excel, read_labelled
 from mixmem.data.structure_format import read_structure
 from mixmem.data.table import Table
 from mixmem.data.vcf import read_vcf
 from mixmem.errors import InputError
 
 
-def read_file(source: str | PathLike[str]) -> Table:
-    """The table in a file, whose kind is told by its suffix, or in a folder of them; "-" is CSV on standard input."""
+@dataclass(frozen=True)
+class Asked:
+    """Which part of a file is asked for (a sheet, a table, a file within), and what is said of its dialect."""
+
+    part: str | None = None
+    dialect: Dialect | None = None
+
+
+Reader = Callable[[Path, Asked], Table]
+
+
+def read_file(source: str | PathLike[str], dialect: Dialect | None = None) -> Table:
+    """The table in a file, whose kind is told by its suffix, or in a folder of them; "-" is CSV on standard input.
+
+    FILE::PART names a sheet of a workbook, a table of a database, or a file of a .zip.
+    """
     if fspath(source) == "-":
-        return _delimited(sys.stdin.buffer.read(), "standard input", ",")
+        return delimited(sys.stdin.buffer.read(), "standard input", ",", dialect)
     if not fspath(source):
         raise InputError("the name of the table is empty; expected a file, a folder, or - for standard input")
-    path = Path(source)
+    path, part = Path(source), None
+    if "::" in fspath(source) and not path.exists():
+        name, part = fspath(source).split("::", 1)
+        path = Path(name)
     if path.is_dir():
         from mixmem.data.folders import read_folder
 
-        return read_folder(path)
-    return read_one(path)
+        return read_folder(path, dialect)
+    return read_one(path, Asked(part, dialect))
 
 
-def read_one(path: Path) -> Table:
+def read_one(path: Path, asked: Asked) -> Table:
     """The table in one file."""
     reader = reader_of(path)
     if not path.exists():
         raise InputError(f"{path} does not exist; check the name and the folder")
     try:
-        return reader(path)
+        return reader(path, asked)
     except PermissionError as error:
         raise InputError(f"{path} cannot be read (permission denied); check its permissions") from error
 
 
-def reader_of(path: Path) -> Callable[[Path], Table]:
+def reader_of(path: Path) -> Reader:
     """The function that reads files of this name."""
     name = path.name.lower()
     for suffix, reader in READERS.items():
@@ -82,6 +105,20 @@ def _arrow(path: Path) -> Table:
         raise _not_what_it_says(path, "feather/arrow", error) from error
 
 
+def _json(path: Path) -> Table:
+    """A list of records, or a record per line."""
+    import polars as pl
+
+    try:
+        with path.open("rb") as file, panics_as_errors():
+            listed = file.read(64).lstrip()[:1] == b"["
+        with panics_as_errors():
+            frame = pl.read_json(path) if listed else pl.read_ndjson(path, infer_schema_length=None)
+        return from_polars(frame)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _not_what_it_says(path, "JSON (a list of records, or a record per line)", error) from error
+
+
 def _npz(path: Path) -> Table:
     if not zipfile.is_zipfile(path):
         raise InputError(f"{path} is not an npz file, whatever its name says; write it with numpy.savez")
@@ -108,24 +145,71 @@ def _not_what_it_says(path: Path, kind: str, error: Exception) -> InputError:
     return InputError(f"{path} cannot be read as {kind} ({reason}); check what the file is, or write it again")
 
 
-READERS: dict[str, Callable[[Path], Table]] = {
-    ".csv": _csv,
-    ".csv.gz": _csv,
-    ".tsv": _tsv,
-    ".tsv.gz": _tsv,
-    ".parquet": _parquet,
-    ".feather": _arrow,
-    ".arrow": _arrow,
-    ".npz": _npz,
-    ".bed": read_bed,
-    ".vcf": read_vcf,
-    ".vcf.gz": read_vcf,
-    ".vcf.bgz": read_vcf,
-    ".bcf": read_vcf,
-    ".str": read_structure,
-    ".str.gz": read_structure,
-    ".stru": read_structure,
-    ".stru.gz": read_structure,
-    ".structure": read_structure,
-    ".structure.gz": read_structure,
+def _packed(path: Path, asked: Asked) -> Table:
+    with unpacked(path, asked.part) as inner:
+        return read_one(inner, Asked(None, asked.dialect))
+
+
+def _alone(reader: Callable[[Path], Table]) -> Reader:
+    """A reader of files that hold one table, and say themselves how it is written."""
+
+    def read(path: Path, asked: Asked) -> Table:
+        if asked.part is not None:
+            raise InputError(f"{path} holds one table; expected its name without ::{asked.part}")
+        return reader(path)
+
+    return read
+
+
+def _text(separator: str | None) -> Reader:
+    return lambda path, asked: _alone(partial(read_delimited, expected=separator, given=asked.dialect))(path, asked)
+
+
+def _parts(reader: Callable[[Path, str | None], Table]) -> Reader:
+    return lambda path, asked: reader(path, asked.part)
+
+
+CSV, TSV, TEXT, JSON, SURVEY = _text(","), _text("\t"), _text(None), _alone(_json), _alone(read_labelled)
+EXCEL, SQLITE = _parts(read_excel), _parts(read_sqlite)
+VCF, STRUCTURE, ARROW = _alone(read_vcf), _alone(read_structure), _alone(_arrow)
+READERS: dict[str, Reader] = {
+    ".csv": CSV,
+    ".csv.gz": CSV,
+    ".tsv": TSV,
+    ".tsv.gz": TSV,
+    ".tab": TSV,
+    ".txt": TEXT,
+    ".txt.gz": TEXT,
+    ".data": TEXT,
+    ".dat": TEXT,
+    ".parquet": _alone(_parquet),
+    ".feather": ARROW,
+    ".arrow": ARROW,
+    ".json": JSON,
+    ".jsonl": JSON,
+    ".ndjson": JSON,
+    ".xlsx": EXCEL,
+    ".xls": EXCEL,
+    ".ods": EXCEL,
+    ".sav": SURVEY,
+    ".zsav": SURVEY,
+    ".por": SURVEY,
+    ".dta": SURVEY,
+    ".sqlite": SQLITE,
+    ".sqlite3": SQLITE,
+    ".db": SQLITE,
+    ".duckdb": _parts(read_duckdb),
+    ".npz": _alone(_npz),
+    ".bed": _alone(read_bed),
+    ".vcf": VCF,
+    ".vcf.gz": VCF,
+    ".vcf.bgz": VCF,
+    ".bcf": VCF,
+    ".str": STRUCTURE,
+    ".str.gz": STRUCTURE,
+    ".stru": STRUCTURE,
+    ".stru.gz": STRUCTURE,
+    ".structure": STRUCTURE,
+    ".structure.gz": STRUCTURE,
+    **dict.fromkeys(PACKED, _packed),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,12 +77,19 @@ def from_pandas(frame: pd.DataFrame) -> Table:
 
 
 def _pandas_column(series: pd.Series, name: str) -> Column:
+    if hasattr(series, "sparse"):
+        series = series.sparse.to_dense()
     if hasattr(series, "cat"):
         return Coded(tuple(series.cat.categories.tolist()), series.cat.codes.to_numpy(), ordered=True)
     dtype: Any = series.dtype
     if dtype.kind == "c":
         raise InputError(f"column {name!r}: Complex data not supported: got {dtype}; expected categories")
-    if dtype.kind in "mM":
+    if dtype.kind == "M" or (dtype.kind == "O" and _holds_dates(series)):
+        import pandas as pd
+
+        times = pd.to_datetime(series, errors="coerce", utc=True).dt.tz_localize(None)
+        return Unusable(name, "dates", ((times - pd.Timestamp(0)) / pd.Timedelta(days=1)).to_numpy(dtype=np.float64))
+    if dtype.kind == "m":
         return Unusable(name, str(dtype))
     if dtype.kind in NUMBERS:
         if isinstance(dtype, np.dtype):
@@ -93,6 +101,14 @@ def _pandas_column(series: pd.Series, name: str) -> Column:
             return code_values(series.tolist(), name)
         return series.to_numpy(dtype=dtype.numpy_dtype)
     return code_values(series.tolist(), name)
+
+
+def _holds_dates(series: pd.Series) -> bool:
+    """Whether a column of objects holds dates: the first that is there is one, and all others are."""
+    at = series.first_valid_index()
+    if at is None or not isinstance(series.loc[at] if series.index.is_unique else series.dropna().iloc[0], date):
+        return False
+    return all(isinstance(value, date) for value in series.dropna())
 
 
 def from_polars(frame: pl.DataFrame, *, untyped: bool = False) -> Table:
@@ -113,6 +129,9 @@ def _polars_column(series: pl.Series, untyped: bool) -> Column:
         return series.to_numpy()
     if dtype.is_numeric() or (dtype == pl.Boolean and not series.has_nulls()):
         return series.to_numpy()
+    if dtype in (pl.Date, pl.Datetime):
+        days = series.cast(pl.Datetime("us")).dt.epoch("us").cast(pl.Float64) / 86_400e6
+        return Unusable(series.name, "dates", days.to_numpy())
     if dtype.is_temporal() or dtype.is_nested() or dtype == pl.Binary:
         return Unusable(series.name, str(dtype))
     # Categorical too: polars shares its categories between columns, so their order says nothing here.

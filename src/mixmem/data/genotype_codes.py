@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -96,13 +95,3 @@ def _numbered(names: list[str]) -> list[str]:
         taken.add(unique)
         out.append(unique)
     return out
-
-
-def optional_module(name: str, package: str, where: str) -> Any:
-    """A library that comes with the extra `genetics` only."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise InputError(
-            f'{where} needs the library {package}, which is not installed; pip install "mixmem[genetics]"'
-        ) from error

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mixmem.data.asked import Asked
 from mixmem.data.coding import ColumnCoding
-from mixmem.data.column_refusals import codes_of, refuse_useless, unknown_level
+from mixmem.data.column_refusals import codes_of, unknown_level
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.table import Table
 from mixmem.engine.local import in_threads
@@ -45,6 +46,7 @@ class IntegerColumns:
     slots: np.ndarray
     """Those slots."""
     slot_texts: list[str]
+    asked: Asked
 
     @classmethod
     def of(
@@ -54,6 +56,7 @@ class IntegerColumns:
         bounds: list[tuple[int, int]],
         gaps: np.ndarray,
         kinds: list[str],
+        asked: Asked,
     ) -> IntegerColumns:
         starts = np.concatenate([[0], np.cumsum([b - a + 1 for a, b in bounds])])
         # Unsigned numbers beyond int64 wrap around, here and in _slots alike, and so cancel.
@@ -77,7 +80,7 @@ class IntegerColumns:
         ]
         boolean = matrix.dtype.kind == "b"
         texts = [str(bool(number) if boolean else number) for number in numbers]
-        return cls(positions, matrix, lows, gaps, kinds, shift, present, slot_column, slots, texts)
+        return cls(positions, matrix, lows, gaps, kinds, shift, present, slot_column, slots, texts, asked)
 
     def columns(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, ColumnCoding]]:
         value_type = {"b": "bool", "f": "float"}.get(self.matrix.dtype.kind, "int")
@@ -86,10 +89,15 @@ class IntegerColumns:
         for position, end, gap, kind in zip(self.positions.tolist(), ends, self.gaps, self.kinds, strict=True):
             if schema is None:
                 levels = tuple(self.slot_texts[begin:end])
-                refuse_useless(table.names[position], levels, table)
+                if not levels:  # told already
+                    begin = end
+                    continue
+                self.asked.judged.levels(position, table.names[position], levels, table)
                 variable = Variable(table.names[position], levels, value_type, kind)
             else:
                 variable = schema.variables[position]
+                known = codes_of(variable)
+                gap = gap or (self.asked.unknown is not None and not known.keys() >= set(self.slot_texts[begin:end]))
             yield position, ColumnCoding(variable, missing=bool(gap))
             begin = end
 
@@ -97,12 +105,14 @@ class IntegerColumns:
         known = {j: codes_of(columns[j]) for j in self.positions.tolist()}
         positions = self.positions[self.slot_column].tolist()
         found = [known[j].get(text, -1) for j, text in zip(positions, self.slot_texts, strict=True)]
-        if -1 in found:
-            unknown = found.index(-1)
-            slot, column = int(self.slots[unknown]), self.slot_column[unknown]
+        for at in [at for at, code in enumerate(found) if code < 0]:
+            variable, column = columns[positions[at]], self.slot_column[at]
             cells = _slots(self.matrix[:, [column]], self.shift[[column]], self.lows[[column]])[:, 0]
-            row = int(np.argmax(cells == slot))
-            raise unknown_level(columns[positions[unknown]], self.slot_texts[unknown], row, table)
+            held = cells == self.slots[at]
+            if self.asked.unknown is None:
+                raise unknown_level(variable, self.slot_texts[at], int(np.argmax(held)), table)
+            self.asked.unknown.add(variable.name, self.slot_texts[at], int(held.sum()))
+            found[at] = len(variable.levels)
         lookup = np.zeros(len(self.present), dtype=codes.dtype)
         lookup[self.slots] = found
         gaps = np.flatnonzero(self.gaps)

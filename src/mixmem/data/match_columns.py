@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 def match_columns(table: Table, schema: Schema) -> Table:
+    if table.positional and set(table.names) == {*schema.names, *schema.left_out}:
+        table = table.take([j for j, name in enumerate(table.names) if name not in schema.left_out])
     if table.positional:
         if table.n_columns != schema.n_variables:
             raise InputError(

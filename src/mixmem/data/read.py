@@ -6,6 +6,7 @@ import sys
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from mixmem.data.dialect import Dialect
 from mixmem.data.frames import from_array, from_pandas, from_polars
 from mixmem.data.schema import refuse_duplicates
 from mixmem.data.table import Table
@@ -15,30 +16,33 @@ if TYPE_CHECKING:
     pass
 
 
-def read_table(source: Any, *, row_id: str | None = None) -> Table:
+def read_table(source: Any, *, row_id: str | None = None, dialect: Dialect | None = None) -> Table:
     """A table from a file, a data frame or an array.
 
     Parameters
     ----------
     source
-        A path to .csv, .tsv (either may end in .gz), .parquet, .feather, .arrow or .npz, to genotypes in .bed
-        (PLINK), .vcf, .bcf or .str (STRUCTURE), a folder of such files of one kind (stacked in the order of their
-        names), "-" for CSV on standard input, a pandas or polars data frame, a pyarrow table, or what numpy makes
-        a 2-d array of.
+        A path to .csv, .tsv, .txt (each may end in .gz), .parquet, .feather, .arrow, .json, .jsonl, .xlsx, .sav, .dta
+        or .npz, to genotypes in .bed (PLINK), .vcf, .bcf or .str (STRUCTURE), to a table of a database
+        (FILE.sqlite::TABLE), to such a file in a .zip, .xz, .bz2 or .zst, a folder of such files of one kind (stacked
+        in the order of their names), "-" for CSV on standard input, a pandas or polars data frame, a pyarrow table, or
+        what numpy makes a 2-d array of.
     row_id
         The column with the row ids. Without it, a pandas index or an unnamed first CSV column serves.
+    dialect
+        What is known of how a text file writes its table; the rest is found.
     """
-    table = _read(source)
+    table = _read(source, dialect)
     return table if row_id is None else table.with_row_ids_from(row_id)
 
 
-def _read(source: Any) -> Table:
+def _read(source: Any, dialect: Dialect | None) -> Table:
     if isinstance(source, Table):
         return source
     if isinstance(source, (str, PathLike)):
         from mixmem.data.files import read_file
 
-        return read_file(source)
+        return read_file(source, dialect)
     if (pandas := sys.modules.get("pandas")) and isinstance(source, pandas.DataFrame):
         return from_pandas(source)
     if polars := sys.modules.get("polars"):

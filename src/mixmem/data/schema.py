@@ -8,7 +8,7 @@ known here and nowhere else (`Schema.offsets`). How cells become codes, and the 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +90,8 @@ class Schema:
     ----------
     variables : tuple of Variable
         One per column, with distinct names.
+    left_out : tuple of str
+        Columns of the table that were of no use; they do not count when schemas are compared.
 
     Examples
     --------
@@ -98,6 +100,7 @@ class Schema:
     """
 
     variables: tuple[Variable, ...]
+    left_out: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         refuse_duplicates(self.names)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixmem.data.frames import code_values
-from mixmem.data.table import Coded, Column, Table, usable
+from mixmem.data.table import Coded, Column, Table, Unusable, usable
 from mixmem.errors import InputError
 from mixmem.words import listing
 
@@ -57,12 +57,16 @@ def stack(tables: Sequence[Table]) -> Table:
         columns = np.concatenate([table.columns for table in tables])
     else:
         columns = tuple(
-            _stack_column([usable(table.column(j)) for table in tables], name) for j, name in enumerate(first.names)
+            _stack_column([table.column(j) for table in tables], name) for j, name in enumerate(first.names)
         )
-    return Table(first.names, columns, n_rows, row_ids, first.positional, first.loci)
+    remarks = tuple(dict.fromkeys(remark for table in tables for remark in table.remarks))
+    return Table(first.names, columns, n_rows, row_ids, first.positional, first.loci, remarks)
 
 
-def _stack_column(parts: Sequence[np.ndarray | Coded], name: str) -> np.ndarray | Coded:
+def _stack_column(columns: Sequence[Column], name: str) -> Column:
+    if any(isinstance(column, Unusable) for column in columns):
+        return next(column for column in columns if isinstance(column, Unusable)).joined(columns)
+    parts = [usable(column) for column in columns]
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     # Numbers are joined as numbers only with their like: True is no 1, and large integers are no floats.
     if len(arrays) == len(parts) and len({array.dtype.kind for array in arrays}) == 1:

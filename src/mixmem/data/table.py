@@ -7,6 +7,7 @@ import them, and objects of theirs are looked for only if something else has imp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,18 +44,27 @@ class Locus:
 
 @dataclass(frozen=True)
 class Unusable:
-    """A column of what cannot be fitted, such as dates: refused unless it is ignored."""
+    """A column of what cannot be fitted as it is, such as dates: left out unless it is declared continuous and has
+    ``days`` (n,) since 1970, NaN where missing."""
 
     name: str
     dtype: str
+    days: np.ndarray | None = None
 
     @property
     def refusal(self) -> InputError:
         """What to say of it."""
-        return InputError(
-            f"column {self.name!r} holds {self.dtype}; expected categories or numbers: convert it to a number or a "
-            "text, or declare it of kind ignore"
+        way = (
+            "convert it to a number or a text, or declare it of kind ignore"
+            if self.days is None
+            else f"say --kind {self.name}=continuous to take it as days since 1970, or declare it of kind ignore"
         )
+        return InputError(f"column {self.name!r} holds {self.dtype}; expected categories or numbers: {way}")
+
+    def joined(self, parts: Sequence[Column]) -> Unusable:
+        """Return the columns of several tables as one, which holds days only if each does."""
+        days = [part.days for part in parts if isinstance(part, Unusable) and part.days is not None]
+        return replace(self, days=np.concatenate(days) if len(days) == len(parts) else None)
 
 
 Column = np.ndarray | Coded | Unusable
@@ -82,6 +92,8 @@ class Table:
     """The names are made up (a bare array), so columns are matched by position."""
     loci: tuple[Locus, ...] | None = None
     """The columns are genotypes at these: one C-contiguous array of the codes of `pair_code`, -1 where missing."""
+    remarks: tuple[str, ...] = ()
+    """What was found when it was read that is not the usual, a sentence each."""
 
     def __post_init__(self) -> None:
         refuse_duplicates(self.names)
@@ -118,7 +130,7 @@ class Table:
                 if isinstance(column, np.ndarray)
                 else replace(column, codes=column.codes[kept])
                 if isinstance(column, Coded)
-                else column
+                else replace(column, days=None if column.days is None else column.days[kept])
                 for column in self.columns
             )
         row_ids = np.arange(self.n_rows) if self.row_ids is None else self.row_ids

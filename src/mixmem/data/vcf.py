@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from mixmem.data.genotype_codes import code_dtype, genotype_table, optional_module, pair_code, variant_names
+from mixmem.data.genotype_codes import code_dtype, genotype_table, pair_code, variant_names
 from mixmem.data.table import Locus, Table
 from mixmem.data.text_encodings import opened
 from mixmem.errors import InputError
+from mixmem.extras import needs
 
 GENOTYPE = re.compile(rb"[/|]?([0-9]+|\.)(?:[/|]([0-9]+|\.))?")
 """One allele or two, phased or not; VCF 4.4 allows a phase mark before the first."""
@@ -139,7 +140,7 @@ def _alleles(text: bytes) -> tuple[int, int] | None:
 
 
 def _binary(path: Path) -> tuple[list[str], Iterator[Variant]]:
-    reader = optional_module("cyvcf2", "cyvcf2", str(path))
+    reader = needs("cyvcf2", str(path), "genetics")
     with _quiet(reader), _as_input_error(path):
         file = reader.VCF(str(path))
     _check_samples(file.samples, str(path))

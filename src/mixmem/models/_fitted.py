@@ -67,6 +67,7 @@ class Fitted:
     report_: FitReport
     n_features_in_: int
     missing: Any
+    handle_unknown: str
     n_jobs: int | None
     verbose: bool
     _theta: Array
@@ -146,7 +147,7 @@ class Fitted:
         0
         """
         source = None if isinstance(X, Encoded) else read_table(X)
-        table = self._encoded(X if source is None else source)
+        table = self._encoded(X if source is None else source, handle_unknown="error")  # what is there stays
         memberships = self.fit_rows(table).memberships
         if (pandas := sys.modules.get("pandas")) and isinstance(X, pandas.DataFrame):
             return filled_frame(X, table, self._theta, memberships)
@@ -337,7 +338,7 @@ class Fitted:
         check_model_values(path, coding.schema, theta, alpha, delta)
         model._set(coding, theta, alpha, delta, report)
         model._errors = Uncertainty.from_arrays(arrays)
-        model.n_features_in_ = coding.n_variables
+        model.n_features_in_ = coding.n_variables + len(coding.left_out)
         return model
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -375,10 +376,10 @@ class Fitted:
         self.alpha0_ = float(alpha.sum())
         self.report_ = report
 
-    def _encoded(self, X: Any) -> Encoded:
+    def _encoded(self, X: Any, handle_unknown: str | None = None) -> Encoded:
         self._check_fitted()
         if not isinstance(X, Encoded):
-            return encode(X, self.schema_, missing=self.missing)
+            return encode(X, self.schema_, missing=self.missing, handle_unknown=handle_unknown or self.handle_unknown)
         if X.schema is not self.schema_ and X.schema != self.schema_:
             raise InputError("the table was encoded with other levels than the model's; use encode(X, model.schema_)")
         return X

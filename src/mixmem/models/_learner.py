@@ -76,6 +76,7 @@ class Learner(Fitted):
         contamination: str | float = "auto",
         memberships: str = "mean",
         missing: Any = None,
+        handle_unknown: str = "missing",
         n_restarts: int = 10,
         random_state: int | np.random.Generator | None = None,
         n_jobs: int | None = None,
@@ -94,6 +95,7 @@ class Learner(Fitted):
         self.contamination = contamination
         self.memberships = memberships
         self.missing = missing
+        self.handle_unknown = handle_unknown
         self.n_restarts = n_restarts
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -218,7 +220,7 @@ class Learner(Fitted):
                 warnings.warn(notice.text, category, stacklevel=3)
 
     def _name_features(self, X: Any) -> None:
-        self.n_features_in_ = self.schema_.n_variables
+        self.n_features_in_ = self.schema_.n_variables + len(self.schema_.left_out)
         names = getattr(X, "columns", None) if hasattr(X, "shape") else None
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)

@@ -52,6 +52,9 @@ class GDLM(Learner, Transformer, Estimator):
         had at once, and the mode in softmax coordinates for long ones; or the mode for all.
     missing : None, list or dict
         Values that mean a missing cell, beside NaN and None: a list for all columns, or {"cholesterol": [0]}.
+    handle_unknown : "missing" or "error"
+        What is done with new rows' levels that the model does not know: they count as missing, with a warning that says
+        how many, or are refused.
     n_restarts : int
         Random starts of the anchor block, of which the best is kept.
     random_state : None, int or numpy random generator
@@ -94,7 +97,7 @@ class GDLM(Learner, Transformer, Estimator):
     """
 
     def transform(self, X: Any) -> Array:
-        """Return memberships (n, k) of rows, which sum to one: the mode of the posterior in softmax coordinates."""
+        """Return memberships (n, k) of rows, which sum to one: the posterior mean, or as ``memberships`` asks for."""
         return super().transform(X)  # defined here too, because scikit-learn's set_output looks in this class
 
     def __sklearn_tags__(self) -> Any:

@@ -1,0 +1,93 @@
+"""Texts that stand for numbers or dates though they are not written as plain numbers: "$14,905", "35.3%", "12 kg"."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+_WRITTEN = re.compile(
+    r"(?P<sign>[+-]?)\s*(?P<currency>[$€£¥]?)\s*(?P<number>[0-9](?:[0-9.,' \u00a0\u202f]*[0-9])?)\s*"
+    r"(?P<unit>%|[$€£¥]|[A-Za-z°µ²³/]{1,8})?"
+)
+_GAPS = " '\u00a0\u202f"
+_ENGLISH = r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
+_CONTINENTAL = r"(?:0|[1-9][0-9]*)(?:,[0-9]+)?"
+_FORMS = (
+    (re.compile(rf"{_ENGLISH}|[1-9][0-9]{{0,2}}(?:,[0-9]{{3}})+(?:\.[0-9]+)?"), ",", "."),
+    (
+        re.compile(rf"(?:0|[1-9][0-9]*)(?:,[0-9]+)?|[1-9][0-9]{{0,2}}(?:[.{_GAPS}][0-9]{{3}})+(?:,[0-9]+)?"),
+        "." + _GAPS,
+        ",",
+    ),
+    (re.compile(rf"{_ENGLISH}|[1-9][0-9]{{0,2}}(?:[{_GAPS}][0-9]{{3}})+(?:\.[0-9]+)?"), _GAPS, "."),
+)
+"""How numbers are written, what parts their thousands, and their decimal mark."""
+_DATE = re.compile(
+    r"(?:[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}|[0-9]{1,2}(?P<mark>[-/.])[0-9]{1,2}(?P=mark)(?:[0-9]{4}|[0-9]{2}))"
+    r"(?:[T ]+[0-9]{1,2}:[0-9]{2}.*)?"
+)
+
+
+@dataclass(frozen=True)
+class Written:
+    """Texts read as numbers: ``values`` (m,), and what they are written with, in words."""
+
+    values: np.ndarray
+    words: str
+
+
+def written_numbers(texts: Sequence[str]) -> Written | None:
+    """Read texts as numbers with one currency or unit, or with marks between thousands; None if one is not so.
+
+    >>> written_numbers(["$14,905", "$870"]).values.tolist()
+    [14905.0, 870.0]
+    >>> written_numbers(["1.234,5 kg", "12 kg"]).values.tolist()
+    [1234.5, 12.0]
+    >>> written_numbers(["12", "n. a."]) is None
+    True
+    """
+    found = [_WRITTEN.fullmatch(text.strip()) for text in texts]
+    if not found or None in found:
+        return None
+    parts = [match for match in found if match is not None]
+    signs = {(match["currency"] or "", match["unit"] or "") for match in parts}
+    numbers = [match["number"] for match in parts]
+    if len(signs) > 1 or (not any(*signs) and all(number.isdigit() for number in numbers)):
+        return None  # digits alone may be codes
+    for form, thousands, decimal in _FORMS:
+        if all(map(form.fullmatch, numbers)):
+            drop = str.maketrans("", "", thousands)
+            values = [float(number.translate(drop).replace(decimal, ".")) for number in numbers]
+            signed = [-value if match["sign"] == "-" else value for value, match in zip(values, parts, strict=True)]
+            mark = "".join(*signs) if any(*signs) else "marks between thousands or a decimal comma"
+            return Written(np.array(signed), f"with {mark}")
+    return None
+
+
+def written_days(texts: Sequence[str]) -> np.ndarray | None:
+    """Read texts as dates, in days since 1970; None if one is no date.
+
+    >>> written_days(["1970-01-02", "1971-01-01"]).tolist()
+    [1.0, 365.0]
+    """
+    if not texts or not all(_DATE.fullmatch(text.strip()) for text in texts):
+        return None
+    import pandas as pd
+
+    first = [int(re.split(r"[-/.]", text.strip(), maxsplit=1)[0]) for text in texts]
+    day_first = any(12 < number <= 31 for number in first) or any("." in text for text in texts)
+    times = pd.to_datetime(pd.Series(texts), format="mixed", dayfirst=day_first, errors="coerce", utc=True)
+    days = ((times.dt.tz_localize(None) - pd.Timestamp(0)) / pd.Timedelta(days=1)).to_numpy(dtype=np.float64)
+    return None if np.isnan(days).any() else days
+
+
+def number_of(text: str) -> float:
+    """Return the number that a text is, NaN if it is none."""
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return math.nan

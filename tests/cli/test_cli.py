@@ -138,7 +138,8 @@ def test_fit_json_tells_everything(fitted):
     assert document["data"] == {
         "path": str(fitted / "data.csv"), "rows": 200, "variables": 9, "kinds": {"categorical": 9},
         "in_words": {"categories": 9}, "all_of": [], "genotypes": False, "missing_cells": 0, "means": {}, "id": "who",
-        "weight": None, "remarks": [],
+        "weight": None,
+        "remarks": ["1 level(s) occur in fewer than 5 rows and are learned poorly, in 'x8': merge them with others"],
     }  # fmt: skip
     assert document["settings"]["n_components"] == K
     assert document["settings"]["alpha0"] == 0.2
@@ -488,6 +489,18 @@ def test_info_describes_the_table(fitted, tmp_path, capsys):
     assert len(out.splitlines()) < 40
 
 
+def test_levels_that_look_like_something_else_are_named(tmp_path, capsys):
+    asked = ["no" if i % 3 == 0 else "yes" if i % 2 else "Yes " for i in range(90)]
+    codes = [("?" if i % 7 == 0 else i % 3, 99 if i % 9 == 0 else i % 4 + 1, i % 5) for i in range(90)]
+    rows = [f"{word},{a},{b},{c}" for word, (a, b, c) in zip(asked, codes, strict=True)]
+    (tmp_path / "d.csv").write_text('asked,"b",c,d\n' + "\n".join(rows))
+    _, out, _ = run(capsys, "info", tmp_path / "d.csv")
+    assert "'asked' has levels that differ by case or blanks only, 'Yes', 'yes': write them alike" in out
+    assert "'?' in 'b' often means a missing cell: if it does here, say --missing b=?" in out
+    assert "'99' in 'c' often means a missing cell" in out
+    assert "'d'" not in out.partition("warning")[2]
+
+
 def test_info_names_every_problem(tmp_path, capsys):
     rows = "\n".join(f"id{i},7,{'' if i else 'inf'},,{i % 2},{7 * i % 30 - 3}" for i in range(30))
     (tmp_path / "d.csv").write_text("name,same,size,gaps,a,b\n" + rows)
@@ -507,7 +520,7 @@ def test_info_names_every_problem(tmp_path, capsys):
     assert "padding" not in out + err
     code, out, err = run(capsys, "info", tmp_path / "d.csv", "--kind", "name=ignore", "--kind", "gaps=ignore")
     assert "30 rows, 4 columns" in out
-    assert "for 1 reason" in err
+    assert "for 2 reasons" in err
     assert "note: column 'same' is constant: it holds '7' wherever it is not missing, so it is left out" in out
     refused(capsys, "--kind: there is no column 'd'", "info", tmp_path / "d.csv", "--kind", "d=count")
 

@@ -57,6 +57,10 @@ def positional(kinds):
 
 DAYS = pd.Series(pd.date_range("2020-01-01", periods=N))
 AMOUNTS = [f"${value:,}" for value in RNG.integers(900, 90_000, N)]
+LATIN = with_column("vote", np.where(FRAME["vote"] == "left", "rétro", "x"))
+ZIPS = [f"0{1000 + i % 20}" for i in range(N)]
+YEARS = ["2019", "2020", "2021"]
+ANSWERS = pd.DataFrame(RNG.integers(0, 3, (N, 3)), columns=YEARS)
 FILES = [
     Nasty("semicolons.csv", csv(sep=";"), KINDS, "parted by semicolons"),
     Nasty("tabs.csv", csv(sep="\t"), KINDS, "parted by tabs"),
@@ -75,7 +79,7 @@ FILES = [
     Nasty("windows.csv", csv().replace("\n", "\r\n"), KINDS),
     Nasty("byte_order_mark.csv", csv().encode("utf-8-sig"), KINDS),
     Nasty("utf16.csv", csv().encode("utf-16"), KINDS),
-    Nasty("latin.csv", csv(with_column("vote", np.where(FRAME["vote"] == "left", "rétro", "x"))).encode("cp1252"), KINDS),
+    Nasty("latin.csv", csv(LATIN).encode("cp1252"), KINDS),
     Nasty("constant.csv", csv(with_column("year", 2020)), KINDS, "column 'year' is constant"),
     Nasty("empty_column.csv", csv(with_column("note", "")), KINDS, "column 'note' has nothing in it"),
     Nasty("text_ids.csv", csv(with_column("who", [f"u{i // 58 * 57 + i % 58}" for i in range(N)])), KINDS, "--id who"),
@@ -83,7 +87,7 @@ FILES = [
     Nasty("named_ids.csv", csv(with_column("case_id", RNG.permutation(10**6)[:N])), KINDS, "as an identifier has"),
     Nasty("dates.csv", csv(with_column("when", DAYS.dt.strftime("%Y-%m-%d"))), KINDS, "'when' holds dates"),
     Nasty("german_dates.csv", csv(with_column("when", DAYS.dt.strftime("%d.%m.%Y"))), KINDS, "'when' holds dates"),
-    Nasty("currency.csv", csv(with_column("pay", AMOUNTS)), KINDS | {"pay": "continuous"}, "'pay' holds numbers with $"),
+    Nasty("currency.csv", csv(with_column("pay", AMOUNTS)), KINDS | {"pay": "continuous"}, "holds numbers with $"),
     Nasty(
         "per_cent.csv", csv(with_column("share", [f"{value}%" for value in FRAME["height"]])),
         KINDS | {"share": "continuous"}, "'share' holds numbers with %",
@@ -101,8 +105,8 @@ FILES = [
     Nasty("packed.csv.gz", gzip.compress(csv().encode()), KINDS),
     Nasty("packed.csv.xz", lzma.compress(csv().encode()), KINDS),
     Nasty("packed.csv.bz2", bz2.compress(csv(sep=";").encode()), KINDS, "parted by semicolons"),
-    Nasty("zip_codes.csv", csv(with_column("zip", [f"0{1000 + i % 20}" for i in range(N)])), KINDS | {"zip": "categorical"}),
-    Nasty("years_as_names.csv", csv(FRAME.assign(vote=RNG.integers(0, 3, N), sex=RNG.integers(0, 2, N), height=RNG.integers(0, 4, N)).set_axis(["2019", "2020", "2021"], axis=1)), dict.fromkeys(["2019", "2020", "2021"], "categorical")),
+    Nasty("zip_codes.csv", csv(with_column("zip", ZIPS)), KINDS | {"zip": "categorical"}),
+    Nasty("years_as_names.csv", csv(ANSWERS), dict.fromkeys(YEARS, "categorical")),
 ]  # fmt: skip
 
 
@@ -202,7 +206,8 @@ def test_workbooks(tmp_path):
 @pytest.mark.parametrize("suffix", ["sav", "zsav", "dta", "por"])
 def test_files_of_statistics_programs(tmp_path, suffix):
     pyreadstat = pytest.importorskip("pyreadstat")
-    frame = pd.DataFrame({"sex": (FRAME["sex"] == "m") + 1.0, "vote": FRAME["vote"].map({"left": 1.0, "right": 2.0, "none": 3.0}), "height": FRAME["height"]})  # fmt: skip
+    codes = {"left": 1.0, "right": 2.0, "none": 3.0}
+    frame = FRAME.assign(sex=(FRAME["sex"] == "m") + 1.0, vote=FRAME["vote"].map(codes))
     frame["often"] = np.where(np.arange(N) % 7 == 0, 9.0, np.arange(N) % 5 + 1.0)
     labels = {
         "sex": {1.0: "f", 2.0: "m"},

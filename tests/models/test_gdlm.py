@@ -227,9 +227,7 @@ def test_unknown_levels_count_as_missing_or_are_refused_by_name():
     new, gap = SMALL.frame.copy(), SMALL.frame.astype(float)
     new.loc[7, "x3"], gap.loc[7, "x3"] = 9, np.nan
     model = small()
-    with pytest.warns(
-        TableWarning, match="1 cell of column 'x3' holds a level that the model does not know, such as '9'"
-    ):
+    with pytest.warns(TableWarning, match="1 cell of column 'x3' holds a level that .* such as '9'"):
         found = model.transform(new)
     np.testing.assert_array_equal(found, model.transform(gap))
     with pytest.raises(InputError, match=r"'x3', row 8 .*holds '9', a level the model does not know"):

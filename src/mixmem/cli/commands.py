@@ -95,7 +95,6 @@ def fit(
     from mixmem.cli.admixture import fit_places, refuse_for, write_admixture
     from mixmem.cli.console import fit_text
     from mixmem.cli.fit import run_fit, write_fit
-    from mixmem.cli.info import table_warnings
     from mixmem.cli.reading import Described
 
     described = Described(
@@ -126,8 +125,8 @@ def fit(
         write_admixture(places, result)
     if not quiet:
         typer.echo(fit_text(result, out))
-        for line in table_warnings(result.facts):
-            typer.echo(f"mixmem: {line}", err=True)
+        for text in result.table_warnings:
+            typer.echo(f"mixmem: warning: {text}", err=True)
     options.end_strictly(strict, result.notices)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from mixmem.cli.attempts import Attempts
 from mixmem.cli.compilation import announce_compilation
 from mixmem.cli.facts import Facts
 from mixmem.cli.reading import Described, Variants
+from mixmem.cli.table_warnings import table_warnings
 from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema
 from mixmem.errors import InputError
@@ -55,6 +56,8 @@ class FitRun:
     row_name: str
     document: dict[str, Any]
     attempts: Attempts
+    table_warnings: Sequence[str] = ()
+    """What of the table will be learned poorly, or may be something else than it looks."""
     variants: Variants | None = None
     """All variants of a genotype file, also those that were left out."""
 
@@ -115,6 +118,7 @@ def run_fit(
     error = (
         None if folds is None else attempts.attempt("cross-validation", lambda: model.cross_validation(table, folds))
     )
+    doubts = attempts.attempt("a look at the table", lambda: table_warnings(facts)) or []
     fitted = {stage: seconds for stage, seconds in model.report_.seconds.items() if stage != "read"}
     document = {
         "mixmem": __version__,
@@ -129,7 +133,7 @@ def run_fit(
             "means": facts.number_means,
             "id": row_id,
             "weight": described.weight,
-            "remarks": list(table.remarks),
+            "remarks": [*table.remarks, *doubts],
         },
         "settings": model.get_params(deep=False),
         "seed": model.report_.seed,
@@ -147,7 +151,7 @@ def run_fit(
         "seconds": {**progress.seconds, **fitted, "memberships": time.perf_counter() - began},
         "report": model.report_.to_plain(),
     }
-    return FitRun(model, facts, rows, row_id or "row", document, attempts, variants)
+    return FitRun(model, facts, rows, row_id or "row", document, attempts, doubts, variants)
 
 
 def _kinds(schema: Schema) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,31 +12,19 @@ import numpy as np
 
 from mixmem.cli.facts import Facts
 from mixmem.cli.reading import Described
+from mixmem.cli.table_warnings import table_warnings
 from mixmem.data.encode import Encoded, encode
-from mixmem.data.infer_kinds import MOST_INTEGERS
-from mixmem.data.level_text import NUMBER_TEXT
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.table import Coded, Locus, Table
 from mixmem.data.table_checks import IGNORED, MIN_VARIABLES
 from mixmem.errors import InputError, TableWarning
 from mixmem.moments.anchors import largest_k
 from mixmem.progress import current
-from mixmem.words import listing, one_line, short
+from mixmem.words import one_line, short
 
 MOST_LINES = 40
 """Variables listed in full; of a wider table the first ones."""
 FIRST_LINES = 25
-RARE_ROWS = 5
-NEARLY_CONSTANT = 0.98
-SEVERAL = 5
-"""Distinct numbers with fractions from which on a category may be a measurement."""
-MANY_LEVELS = 30
-"""Levels beyond which a variable is more often a code or a number than a category."""
-MOSTLY_MISSING = 0.5
-SUSPECT_ROWS, SUSPECT_DISTANCE, SUSPECT_GAP = 0.03, 2.5, 1.0
-"""A number's smallest or largest value looks like a code for missing if more than this share of the rows hold it and
-it lies so many interquartile ranges of the others beyond their nearer quartile, and from the next value. (Cholesterol 0
-of the heart data: 19 %, 3.2 and 1.3. Zeros of counts: up to 2 and 1.)"""
 MOST_REASONS = 12
 NAME_WIDTH = 28
 
@@ -62,7 +50,8 @@ def describe(data: str, described: Described | None = None) -> Description:
     lines = _head(data, table, facts)
     if encoded.schema.n_variables:
         lines += ["", *_variables(facts)]
-        lines += ["", *(f"note: {remark}" for remark in encoded.remarks), *table_warnings(facts)]
+        lines += ["", *(f"note: {remark}" for remark in encoded.remarks)]
+        lines += [f"warning: {text}" for text in table_warnings(facts)]
     return Description("\n".join(lines).rstrip(), tuple(problems))
 
 
@@ -193,134 +182,6 @@ def _variables(facts: Facts) -> list[str]:
             held = f" with {sizes[0]} {word} each"
         lines.append(f"... and {len(rest):,} more{held}")
     return lines
-
-
-# --- Warnings
-
-
-def table_warnings(facts: Facts) -> list[str]:
-    """Say what in a table that can be fitted will be learned poorly, one line each."""
-    table = facts.table
-    parts = (_of_categories(facts), _of_variants(facts), _of_gaps(facts), _of_numbers(facts))
-    found = [text for part in parts for text in part]
-    empty = (table.codes == table.coding.soft.absent).all(axis=1)
-    if empty.any():
-        ids = [str(row) for row in table.row_ids[empty][:5]]
-        found.append(f"{int(empty.sum()):,} row(s) hold nothing and get the mean of all memberships: {', '.join(ids)}")
-    return [f"warning: {text}" for text in found]
-
-
-def _of_categories(facts: Facts) -> Iterator[str]:
-    schema, n, soft = facts.table.schema, facts.table.n_rows, facts.table.coding.soft
-    counts = facts.counted.counts
-    category = schema.has("plain")
-    names = np.array(schema.names, dtype=object)
-    starts = soft.cell_offsets[:-1]
-    levels = np.where(soft.present, counts, RARE_ROWS)
-    top = np.where(category, np.maximum.reduceat(levels, starts) / n, 0.0)
-    rare = np.where(category, np.add.reduceat((levels < RARE_ROWS).astype(np.int64), starts), 0)
-    if rare.any():
-        yield (
-            f"{int(rare.sum()):,} level(s) occur in fewer than {RARE_ROWS} rows and are learned poorly, in "
-            f"{listing(names[rare > 0], 5)}: merge them with others{_or_count(schema, rare)}"
-        )
-    if (top > NEARLY_CONSTANT).any():
-        yield (
-            f"nearly constant (one level in more than {NEARLY_CONSTANT:.0%} of the rows): "
-            f"{listing(names[top > NEARLY_CONSTANT], 5)}: they say little"
-        )
-    for variable in schema.variables:
-        if (odd := _numbers_but_for(variable)) is not None:
-            yield (
-                f"{variable.name!r} holds numbers but for {odd!r} and is taken for categories: if that means missing, "
-                f"say --missing {variable.name}={odd}"
-            )
-        if category[schema.index([variable.name])[0]] and _few_numbers(variable):
-            yield (
-                f"{variable.name!r} holds {len(variable.levels)} distinct numbers and is taken for categories: if it "
-                f"is a measurement, say --kind {variable.name}=continuous"
-            )
-    if schema.n_variables < 3:
-        yield "two variables do not tell mixtures from groups of rows: what is found is a description"
-    if (many := category & (schema.sizes > MANY_LEVELS)).any():
-        yield f"more than {MANY_LEVELS} levels: {listing(names[many], 5)}: merge levels, or drop what is no category"
-
-
-def _numbers_but_for(variable: Variable) -> str | None:
-    """The one level of a category that is no number, where all others are and they are many."""
-    if variable.value_type != "str" or len(variable.levels) <= MOST_INTEGERS:
-        return None
-    odd = [level for level in variable.levels if not NUMBER_TEXT.fullmatch(level)]
-    return odd[0] if len(odd) == 1 else None
-
-
-def _few_numbers(variable: Variable) -> bool:
-    """Whether the levels are numbers with fractions, and several."""
-    fractions = variable.value_type == "float" and any(not float(level).is_integer() for level in variable.levels)
-    return fractions and len(variable.levels) >= SEVERAL
-
-
-def _or_count(schema: Schema, rare: np.ndarray) -> str:
-    """What else to do about rare levels that are whole numbers from 0 or 1 up, as counts are."""
-    for j in np.flatnonzero(rare):
-        variable = schema.variables[j]
-        if variable.value_type in ("int", "float") and variable.levels[0] in ("0", "1") and len(variable.levels) > 5:
-            return f", or say which columns are counts, such as --kind {variable.name}=count"
-    return ""
-
-
-def _of_variants(facts: Facts) -> Iterator[str]:
-    schema, soft = facts.table.schema, facts.table.coding.soft
-    variant = np.array([variable.own_kind.cells == "copies" for variable in schema.variables])
-    held = np.where(soft.present, facts.counted.counts, 0.0)
-    starts = soft.cell_offsets[:-1]
-    same = variant & (np.maximum.reduceat(held, starts) == np.add.reduceat(held, starts))
-    if same.any():
-        names = np.array(schema.names, dtype=object)[same]
-        yield f"{len(names):,} variant(s) are the same in all samples, or missing, and say nothing: {listing(names, 5)}"
-
-
-def _of_gaps(facts: Facts) -> Iterator[str]:
-    mostly = facts.missing > MOSTLY_MISSING * facts.table.n_rows
-    if mostly.any():
-        names = np.array(facts.table.schema.names, dtype=object)[mostly]
-        yield (
-            f"more than half of the cells are missing: {listing(names, 5)}: they are learned from the rest; leave them "
-            f"out with --kind {names[0]}={IGNORED} if cells are missing for a reason"
-        )
-
-
-def _of_numbers(facts: Facts) -> Iterator[str]:
-    for j, column in enumerate(facts.table.coding.columns):
-        if not column.is_number:
-            continue
-        own = facts.counted.of(j)
-        for at in _suspects(column.values, own):
-            value = _plain(column.values[at])
-            yield (
-                f"{column.name!r} is {value} in {own[at] / own.sum():.0%} of its rows, far from all others: if that "
-                f"means a missing cell, say so with --missing {column.name}={value}"
-            )
-
-
-def _suspects(values: np.ndarray, counts: np.ndarray) -> Iterator[int]:
-    """Ends of a column of numbers, values (m,) ascending with their counts, that look like codes for missing cells."""
-    if len(values) < 5:
-        return
-    for end, others in ((0, slice(1, None)), (-1, slice(None, -1))):
-        if counts[end] <= SUSPECT_ROWS * counts.sum():
-            continue
-        reached = np.cumsum(counts[others]) / counts[others].sum()
-        low, high = values[others][np.searchsorted(reached, (0.25, 0.75))]
-        width = high - low
-        beyond = low - values[0] if end == 0 else values[-1] - high
-        gap = abs(values[others][end] - values[end])
-        if width > 0.0 and beyond > SUSPECT_DISTANCE * width and gap > SUSPECT_GAP * width:
-            yield end
-
-
-def _plain(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
 def _percent(share: float) -> str:

@@ -29,6 +29,7 @@ from benchmarks import (
     solvers,
     starts,
     structure,
+    survey,
     sweeps,
     wide,
 )
@@ -41,6 +42,7 @@ BENCHMARKS = {
     "solvers": solvers.run,
     "choose_k": choose_k.run,
     "structure": structure.run,
+    "survey": survey.run,
     "sweeps": sweeps.run,
     "starts": starts.run,
     "refined": refined.run,

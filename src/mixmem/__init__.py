@@ -63,6 +63,8 @@ _HOMES = {
     "Alignment": "moments.components",
     "alignment": "moments.components",
     "common_rows": "moments.components",
+    "Comparison": "results.compare",
+    "Regression": "results.compare",
     "KChoice": "selection.n_components",
     "choose_k": "selection.n_components",
     "align_components": "moments.components",

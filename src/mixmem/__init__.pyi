@@ -44,6 +44,8 @@ from mixmem.moments.sums import FirstMoments as FirstMoments
 from mixmem.moments.sums import first_moments as first_moments
 from mixmem.moments.sums import second_moments as second_moments
 from mixmem.moments.sums import third_moments as third_moments
+from mixmem.results.compare import Comparison as Comparison
+from mixmem.results.compare import Regression as Regression
 from mixmem.results.goodness import Goodness as Goodness
 from mixmem.results.goodness import goodness_of_fit as goodness_of_fit
 from mixmem.results.simulate import Simulation as Simulation
@@ -59,6 +61,7 @@ __all__ = [
     "Alignment",
     "BlockMoments",
     "Coding",
+    "Comparison",
     "DawidSkene",
     "Encoded",
     "Factorization",
@@ -73,6 +76,7 @@ __all__ = [
     "NqpResult",
     "OneCoinDawidSkene",
     "Plan",
+    "Regression",
     "RowFit",
     "Schema",
     "Simulation",

@@ -415,3 +415,29 @@ def crowd_figure(rows: Sequence[Mapping[str, Any]], methods: Sequence[str]) -> F
         names.values(), names.keys(), loc="outside upper center", ncols=len(names), frameon=False, fontsize=11
     )  # fmt: skip
     return figure
+
+
+def compare_figure(means: pd.DataFrame, by: str) -> Figure:
+    """Mean memberships of groups with their intervals: a panel per component, a line per group.
+
+    ``means`` as :class:`mixmem.Comparison` has them.
+    """
+    groups, components = list(dict.fromkeys(means["group"])), sorted(set(means["component"]))
+    figure = _blank(2.4 + 2.1 * len(components), 1.4 + 0.34 * len(groups))
+    panels = np.atleast_1d(figure.subplots(1, len(components), sharey=True))
+    for axes, component in zip(panels, components, strict=True):
+        own = means[means["component"] == component].set_index("group").loc[groups]
+        places = np.arange(len(groups))
+        axes.hlines(places, own["lower"], own["upper"], color=colour(component - 1), linewidth=2.2)
+        axes.plot(own["mean"], places, "o", color=colour(component - 1), label="mean, with its interval")
+        axes.plot(own["naive"], places, "|", color=SOFT, markersize=9, label="average of estimated memberships")
+        axes.set_title(f"Component {component}", color=INK, fontsize=10)
+        axes.set_yticks(places, groups)
+        axes.set_ylim(len(groups) - 0.5, -0.5)
+        axes.margins(x=0.12)
+        _plain(axes)
+    panels[0].set_ylabel(by, color=INK)
+    figure.supxlabel("Mean membership", color=INK, fontsize=10)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=8)
+    return figure

@@ -241,6 +241,45 @@ def impute(
 
 
 @app.command()
+def compare(
+    folder: options.FitFolder,
+    data: options.Data,
+    by: options.By,
+    out: options.CompareFolder = None,
+    id_column: options.Id = None,
+    missing: options.Missing = None,
+    delimiter: options.Delimiter = None,
+    decimal: options.Decimal = None,
+    header: options.Header = "auto",
+    weight: options.Weight = None,
+    cluster: options.Cluster = None,
+    stratum: options.Stratum = None,
+    level: options.Level = 0.95,
+    jobs: options.Jobs = None,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Compare groups of rows by their mean memberships, with intervals, a test and a picture.
+
+    Averages of estimated memberships make groups look too much alike; these means are corrected for that.
+    """
+    from mixmem.cli.compare import COMPARE_FILES, compare_text, run_compare, write_compare
+    from mixmem.cli.reading import Described
+    from mixmem.storage.atomic import staged_folder
+
+    described = Described(
+        id_column, missing=options.missing_of(missing), dialect=options.dialect_of(delimiter, decimal, header)
+    )
+    sampling = {"weight": weight, "cluster": cluster, "stratum": stratum}
+    where = out or folder / f"compare-{by}"
+    with options.shown(quiet, verbose), staged_folder(where, COMPARE_FILES) as place:
+        result = run_compare(folder, data, by, described, sampling=sampling, level=level, jobs=jobs, quiet=quiet)
+        write_compare(place, result)
+    if not quiet:
+        typer.echo(compare_text(result, where))
+
+
+@app.command()
 def crowd(
     labels: options.LabelTable,
     out: options.OutFolder,

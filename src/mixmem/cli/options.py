@@ -122,6 +122,19 @@ Unknown = Annotated[
         help="Let cells with levels that the model does not know count as missing, or refuse the table for them.",
     ),
 ]
+By = Annotated[str, typer.Option("--by", metavar="COLUMN", help="Column that groups the rows.", show_default=False)]
+Cluster = Annotated[
+    str | None,
+    typer.Option("--cluster", metavar="COLUMN", help="Column of the clusters that rows come from, such as schools."),
+]
+Stratum = Annotated[
+    str | None, typer.Option("--stratum", metavar="COLUMN", help="Column of the strata that rows were sampled from.")
+]
+Level = Annotated[float, typer.Option("--level", min=0.5, max=0.999, help="Share of intervals that hold the truth.")]
+CompareFolder = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Folder to write into.  [default: compare-COLUMN in the fit's folder]"),
+]
 QFile = Annotated[
     Path | None,
     typer.Option(

@@ -22,6 +22,7 @@ from mixmem.errors import InputError
 from mixmem.likelihood.contamination import Noise, noisy_theta
 from mixmem.likelihood.marginal import row_likelihood
 from mixmem.likelihood.memberships import RowFit, fit_rows
+from mixmem.models._comparing import Comparing
 from mixmem.moments.components import alignment
 from mixmem.moments.estimate import sweep_tolerance
 from mixmem.moments.sums import FirstMoments
@@ -56,7 +57,7 @@ class Training:
         return Training(self.table, self.first, None if self.likeliest is None else self.likeliest[:, order])
 
 
-class Fitted:
+class Fitted(Comparing):
     """Answer for a model after its fit, or out of a file."""
 
     coding_: Coding

@@ -1,5 +1,5 @@
 # Every target works from a fresh checkout: a stamp builds its environment the first time and after pyproject.toml changes.
-.PHONY: demo test coverage lint bench lowest pythons build clean
+.PHONY: demo test coverage lint bench docs lowest pythons build clean
 .DEFAULT_GOAL := demo
 
 # Each candidate is run, not just looked up: a version manager's shim may exist without its Python.
@@ -35,6 +35,12 @@ lint: $(STAMP)
 bench: $(STAMP)
 	.venv/bin/python -m pip install -q -e ".[bench]"
 	.venv/bin/python -m benchmarks
+
+# The documentation as a site, in site/; a warning is an error.
+docs: $(STAMP)
+	.venv/bin/python -m pip install -q -e ".[docs]"
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
+	@echo "open site/index.html"
 
 # The suite with the lowest version of every dependency, under the lowest Python.
 LOWEST := $(firstword $(VERSIONS))

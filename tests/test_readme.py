@@ -1,4 +1,4 @@
-"""Every command and snippet of the README runs, in its order, in one fresh folder."""
+"""Every command and snippet of the README, the tutorial and how-to pages runs, in its order, in one fresh folder."""
 
 from __future__ import annotations
 
@@ -13,22 +13,26 @@ import mixmem
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "mixmem"
 README = (ROOT / "README.md").read_text()
-SNIPPETS = re.findall(r"^```(\w+)\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+RUN = ["docs/tutorial.md", "docs/survey.md"]
+"""Pages whose snippets are run, beside the README's."""
+
+
+def snippets(text: str) -> list[tuple[str, str]]:
+    return re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
 def commands(text: str) -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in text.splitlines() if line.strip()]
 
 
-@pytest.mark.slow
-def test_readme_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
+def run_all(page: str, name: str, capsys) -> int:
+    """Run a page's snippets in the working folder; returns how many there were."""
     from mixmem.cli import main
 
-    monkeypatch.chdir(tmp_path)
     ran = 0
-    for language, text in SNIPPETS:
+    for language, text in snippets(page):
         if language == "python":
-            exec(compile(text, "README.md", "exec"), {})
+            exec(compile(text, name, "exec"), {})
             ran += 1
             continue
         assert language == "sh"
@@ -39,6 +43,20 @@ def test_readme_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
             assert words[0] == "mixmem", words
             assert main(words[1:]) in (0, None), capsys.readouterr().err
             ran += 1
+    return ran
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUN)
+def test_pages_run_from_top_to_bottom(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run_all((ROOT / page).read_text(), page, capsys) >= 3
+
+
+@pytest.mark.slow
+def test_readme_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    ran = run_all(README, "README.md", capsys)
     assert ran >= 15
     for written in (
         "survey/data.csv", "result/report.html", "rows.csv", "answers.mixmem", "filled.csv", "samples.2.Q",

@@ -266,7 +266,19 @@ Noise = Annotated[
 Alpha = Annotated[float, typer.Option("--alpha", metavar="A", help="Concentration of every component.")]
 
 Tries = Annotated[
-    int | None, typer.Option("--tries", min=1, metavar="N", help="Tables per cell.  [default: 5, with --quick 2]")
+    int | None, typer.Option("--tries", min=1, metavar="N", help="Tables per cell.  [default: 5, with --quick 1]")
+]
+MethodSettings = Annotated[
+    str | None,
+    typer.Option(
+        "--settings",
+        metavar="A,B",
+        help="Settings to run, with commas: authors (as the authors' programs ran), fair (each method done well), "
+        "moments and default (mixmem's own).  [default: all]",
+    ),
+]
+Full = Annotated[
+    bool, typer.Option("--full", help="Run what takes long (nojd as the authors ran it, default fits) on every table.")
 ]
 CrowdData = Annotated[
     Path | None,

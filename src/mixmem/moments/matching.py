@@ -103,15 +103,8 @@ def match_columns(reference: ArrayLike, other: ArrayLike, method: str = "procrus
     >>> match_columns(np.eye(3), np.eye(3)[:, [2, 0, 1]]).permutation
     array([1, 2, 0])
     """
-    if method not in METHODS:
-        raise InputError(f"matching must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
+    affinity = column_affinity(reference, other, method)
     theta, theta_other = _unit_columns(reference), _unit_columns(other)
-    if theta.shape != theta_other.shape:
-        raise InputError(f"matching needs two matrices of one shape; got {theta.shape} and {theta_other.shape}")
-    affinity = theta_other.T @ theta
-    if method == "procrustes":
-        left, _, right = np.linalg.svd(affinity)
-        affinity = left @ right
     permutation = affinity.argmax(axis=0)
     assigned = len(set(permutation.tolist())) < len(permutation)
     if assigned:
@@ -127,6 +120,23 @@ def match_columns(reference: ArrayLike, other: ArrayLike, method: str = "procrus
 
 
 METHODS = get_args(MatchingName)
+
+
+def column_affinity(reference: ArrayLike, other: ArrayLike, method: str) -> Array:
+    """Return how well column t of ``other`` goes with column s of ``reference``, as entry (t, s) of a (k, k) matrix.
+
+    Cosines of angles, or their polar factor, the orthogonal Procrustes solution (equations 4 and 6).
+    """
+    if method not in METHODS:
+        raise InputError(f"matching must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
+    theta, theta_other = _unit_columns(reference), _unit_columns(other)
+    if theta.shape != theta_other.shape:
+        raise InputError(f"matching needs two matrices of one shape; got {theta.shape} and {theta_other.shape}")
+    cosines = theta_other.T @ theta
+    if method == "angle":
+        return np.asarray(cosines)
+    left, _, right = np.linalg.svd(cosines)
+    return np.asarray(left @ right)
 
 
 def angle_guarantee(theta: Array, aligned: Array) -> Guarantee:

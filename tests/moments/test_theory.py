@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,16 @@ from mixmem import factorize, match_columns, solve_nqp
 from mixmem.moments.solvers import random_start
 from mixmem.moments.solvers.nqp import pqp_phi
 from mixmem.moments.solvers.wnmf import EPSILON
+
+
+TESTS = Path(__file__).parents[1]
+
+
+def test_the_tests_that_the_page_of_theory_names_are_there():
+    named = set(re.findall(r"`(test_\w+)`", (TESTS.parent / "docs" / "theory.md").read_text()))
+    there = {name for path in TESTS.rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())}
+    assert len(named) > 15
+    assert named <= there
 
 
 def unit(matrix):

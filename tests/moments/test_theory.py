@@ -16,7 +16,6 @@ from mixmem.moments.solvers import random_start
 from mixmem.moments.solvers.nqp import pqp_phi
 from mixmem.moments.solvers.wnmf import EPSILON
 
-
 TESTS = Path(__file__).parents[1]
 
 

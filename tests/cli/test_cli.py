@@ -92,6 +92,25 @@ def test_fit_hands_its_options_to_the_estimator(monkeypatch, fitted, tmp_path, c
     assert "Traceback" in run(capsys, *arguments, "--verbose")[2]
 
 
+def test_what_the_authors_program_offers(fitted, tmp_path, capsys):
+    """Anchors by name, tolerances, condition numbers, blocks in orders of their own, and alpha0 checked."""
+    arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--out", tmp_path / "o", "--refine", "none"]
+    groups = ["--anchors", "x0,x1", "--anchors", "x2, x3", "--anchors", "x4,x5"]
+    more = ["--partitions", 50, "--sweeps", 0, "--alpha0", 9, "--check-alpha0", "--tol", "1e-5"]
+    code, out, _ = run(capsys, *arguments, *groups, *more)
+    assert code == 0
+    assert "condition numbers of the three anchor matrices: " in out
+    assert "blocks matched, " in out
+    assert "alpha0 estimated beside the given one: " in out
+    assert "note: 50 partitions were asked for and 3 were made: the 6 anchors leave 3 to split" in out
+    page = (tmp_path / "o" / "report.html").read_text()
+    assert "Condition numbers of the three anchor matrices" in page
+    assert "estimated beside it" in page
+    code, _, err = run(capsys, *arguments, *groups[:4])
+    assert code == 2
+    assert "expected the option three times, got 'x0,x1', 'x2, x3'" in err
+
+
 def test_the_table_is_read_once(monkeypatch, fitted, tmp_path, capsys):
     from mixmem.data import files
 

@@ -20,6 +20,7 @@ from mixmem.words import plain_number
 if TYPE_CHECKING:
     from mixmem.cli.demo import DemoRun
     from mixmem.cli.fit import FitRun
+    from mixmem.models._learner import Learner
 
 
 LOOKED_AT = {"report.html": "what the components are", "demo.png": "estimate against truth"}
@@ -79,20 +80,16 @@ def _found(run: FitRun) -> list[str]:
     if run.document["cross_validation"]:
         found = run.document["cross_validation"]
         lines.append(f"cross-validation error {found['error']:.5f} (k = {k}, {found['folds']} folds)")
-    return [*lines, *_anchors(report), convergence(report)]
+    return [*lines, *_anchors(model), convergence(report)]
 
 
-def _anchors(report: FitReport) -> list[str]:
-    """The condition numbers of the anchor matrices, how partitions were matched, and alpha0 beside the given one."""
-    lines = []
+def _anchors(model: Learner) -> list[str]:
+    """What was asked for beyond the default: anchors' condition numbers, how blocks were matched, alpha0 checked."""
+    lines, report = [], model.report_
     start = report.start
-    if (
-        isinstance(start, MomentAccount)
-        and start.plan is not None
-        and start.plan.condition
-        and start.matching is not None
-    ):
-        numbers = ", ".join(plain_number(value) for value in start.plan.condition)
+    asked = model.anchors != "auto" or model.n_partitions != "auto"
+    if asked and isinstance(start, MomentAccount) and start.plan is not None and start.matching is not None:
+        numbers = ", ".join(plain_number(value) for value in start.plan.condition or ())
         lines.append(f"condition numbers of the three anchor matrices: {numbers}")
         if start.matching.blocks:
             lines.append(

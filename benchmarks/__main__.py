@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks import (
     accuracy,
     authors,
+    block_starts,
     bounds,
     choose_k,
     concentration,
@@ -40,6 +41,7 @@ BENCHMARKS = {
     "authors": authors.run,
     "demonstration": demonstration.run,
     "solvers": solvers.run,
+    "block_starts": block_starts.run,
     "choose_k": choose_k.run,
     "structure": structure.run,
     "survey": survey.run,

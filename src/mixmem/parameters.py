@@ -12,6 +12,7 @@ import numpy as np
 from mixmem.errors import InputError
 from mixmem.typing import MatchingName, RefineName, SolverName
 
+BLOCK_STARTS = ("random", "anchors")
 SOLVERS, METHODS, REFINE = get_args(SolverName), get_args(MatchingName), (None, *get_args(RefineName))
 
 
@@ -72,6 +73,12 @@ PARAMETERS: dict[str, Allowed] = {
     "matching": Allowed(
         f"one of {', '.join(map(repr, METHODS))}", lambda value: isinstance(value, str) and value in METHODS
     ),
+    "block_start": Allowed(
+        f"one of {', '.join(map(repr, BLOCK_STARTS))}", lambda value: isinstance(value, str) and value in BLOCK_STARTS
+    ),
+    "max_rounds": Allowed("an integer of at least 1", _integer(1)),
+    "tol": Allowed("'auto' or a number from 0 to less than 1", _auto_or(_share)),
+    "check_alpha0": Allowed("True or False", lambda value: isinstance(value, (bool, np.bool_))),
     "refine": Allowed(
         "None, 'auto', 'gibbs' or 'em'", lambda value: value is None or (isinstance(value, str) and value in REFINE)
     ),

@@ -117,14 +117,14 @@ def _plain(axes: Any) -> None:
 # --- The paper's experiments
 
 EMPHASIS = "mixmem"
-"""The method drawn over all others, in black."""
-MARKERS = "osD^vPX"
+"""What the name of a line drawn over all others, in black, begins with."""
+MARKERS = "osD^vPX*"
 
 
 def error_figure(rows: Sequence[Mapping[str, Any]], methods: Sequence[str], title: str) -> Figure:
     """Errors in the paper's layout: a row of panels for each delta, a column for each n, k along, RMSE up.
 
-    ``rows`` hold n, delta, k, method, rmse and published; one line a method, the published one faint behind it.
+    ``rows`` hold n, delta, k, method, rmse and published; one line a method, the published values as open marks.
     """
     deltas, sizes, ks = (sorted({row[key] for row in rows}) for key in ("delta", "n", "k"))
     drawn = [method for method in methods if any(row["method"] == method for row in rows)]
@@ -137,7 +137,7 @@ def error_figure(rows: Sequence[Mapping[str, Any]], methods: Sequence[str], titl
             for method in drawn:
                 of_method = {row["k"]: row for row in here if row["method"] == method}
                 aside = 0.025 * (methods.index(method) - (len(methods) - 1) / 2)  # equal errors stay visible
-                _line(panels[i, j], ks, of_method, "published", {**style[method], **FAINT}, aside)
+                _line(panels[i, j], ks, of_method, "published", {**style[method], **PUBLISHED}, aside)
                 _line(panels[i, j], ks, of_method, "rmse", style[method], aside)
             _error_axes(panels[i, j], ks)
             if i == 0:
@@ -149,15 +149,19 @@ def error_figure(rows: Sequence[Mapping[str, Any]], methods: Sequence[str], titl
     return figure
 
 
+PUBLISHED: dict[str, Any] = {
+    "linestyle": "none", "markersize": 7, "markerfacecolor": "none", "markeredgewidth": 1.3, "alpha": 0.75, "zorder": 5,
+}  # fmt: skip
 FAINT: dict[str, Any] = {"alpha": 0.45, "linewidth": 1.2, "linestyle": (0, (4, 2)), "markersize": 0, "zorder": 1}
 
 
 def _style(method: str, methods: Sequence[str]) -> dict[str, Any]:
     place = list(methods).index(method)
-    first = method == EMPHASIS
+    first = method.startswith(EMPHASIS)
     return {
         "color": INK if first else colour(place),
         "linewidth": 2.6 if first else 1.6,
+        "linestyle": "-" if place < len(methods) - 1 or not first else (0, (4, 2)),
         "marker": MARKERS[place % len(MARKERS)],
         "markersize": 6 if first else 4.5,
         "markeredgewidth": 0,
@@ -202,7 +206,8 @@ def _legend(figure: Figure, lines: Sequence[tuple[str, dict[str, Any]]], title: 
 
     plain: dict[str, Any] = {"color": SOFT, "linewidth": 1.6}
     handles = [Line2D([], [], label=name, **style) for name, style in lines]
-    handles += [Line2D([], [], label="this run", **plain), Line2D([], [], label="published", **{**plain, **FAINT})]
+    marked = {**plain, "marker": "o", **PUBLISHED}
+    handles += [Line2D([], [], label="this run", **plain), Line2D([], [], label="published in the paper", **marked)]
     columns = min(len(handles), int(figure.get_figwidth() / 1.25))
     legend = figure.legend(
         handles=handles, loc="outside upper center", ncols=columns, frameon=False, fontsize=11,
@@ -214,14 +219,16 @@ def _legend(figure: Figure, lines: Sequence[tuple[str, dict[str, Any]]], title: 
 def runtime_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
     """Seconds, error and memory against the number of partitions, a column for each k; the paper's time as a star.
 
-    ``rows`` hold k, partitions (None: the default way), cores, seconds, rmse, peak_mb and paper_seconds.
+    ``rows`` hold k, partitions (None: the default way), cores, seconds, cpu_seconds (drawn for one core), rmse, peak_mb
+    and paper_seconds.
     """
+    rows = [{**row, "seconds": row["cpu_seconds"] if row["cores"] == 1 else row["seconds"]} for row in rows]
     ks = sorted({row["k"] for row in rows})
     places = {number: i for i, number in enumerate(sorted({row["partitions"] for row in rows if row["partitions"]}))}
     cores = sorted({row["cores"] for row in rows})
     figure = _blank(1.4 + 3.3 * len(ks), 7.6)
     panels = figure.subplots(3, len(ks), sharex=True, sharey="row", squeeze=False)
-    labels = {"seconds": "seconds", "rmse": "RMSE of theta", "peak_mb": "peak memory, MB"}
+    labels = {"seconds": "seconds (one core: CPU)", "rmse": "RMSE of theta", "peak_mb": "peak memory, MB"}
     for j, k in enumerate(ks):
         for i, (key, label) in enumerate(labels.items()):
             axes = panels[i, j]
@@ -258,31 +265,36 @@ def runtime_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def negatives_figure(rows: Sequence[Mapping[str, Any]], stated: tuple[float, float]) -> Figure:
-    """Share of negative entries against k, a panel for each delta and a line for each n, over the range stated.
+    """Share of negative entries against k, panels by number of variables and delta, over the range stated.
 
-    ``rows`` hold n, delta, k, negative_fraction (distinct variables, solid) and negative_full (all, faint).
+    ``rows`` hold variables, n, delta, k, negative_fraction (distinct variables, solid) and negative_full (all, faint).
+    A line for each n.
     """
     from matplotlib.lines import Line2D
 
-    deltas, sizes, ks = (sorted({row[key] for row in rows}) for key in ("delta", "n", "k"))
-    figure = _blank(1.2 + 3.4 * len(deltas), 4.2)
-    panels = figure.subplots(1, len(deltas), sharey=True, squeeze=False)[0]
+    deltas, sizes, ks, widths = (sorted({row[key] for row in rows}) for key in ("delta", "n", "k", "variables"))
+    figure = _blank(1.2 + 3.4 * len(deltas), 1.2 + 3.0 * len(widths))
+    grid = figure.subplots(len(widths), len(deltas), sharey=True, sharex=True, squeeze=False)
+    panels, facets = grid.ravel(), [(width, delta) for width in widths for delta in deltas]
     shades = ("#b3cde3", "#6fa8d6", "#0072B2", "#003a5c")  # rows are ordered, so their colours are
     band = None
-    for axes, delta in zip(panels, deltas, strict=True):
+    for axes, (width, delta) in zip(panels, facets, strict=True):
         band = axes.axhspan(*stated, color="#E69F00", alpha=0.15, linewidth=0, label="stated in the paper")
         for n, shade in zip(sizes, shades, strict=False):
-            here = {row["k"]: row for row in rows if row["delta"] == delta and row["n"] == n}
+            mine = (row for row in rows if (row["variables"], row["delta"], row["n"]) == (width, delta, n))
+            here = {row["k"]: row for row in mine}
             _line(axes, ks, here, "negative_full", {"color": shade, **FAINT, "alpha": 0.8})
             _line(axes, ks, here, "negative_fraction", {"color": shade, "linewidth": 2, "marker": "o", "markersize": 5})
-        axes.set_title(f"contamination {delta:.0%}", color=INK, fontsize=12)
+        axes.set_title(f"{width} variables, contamination {delta:.0%}", color=INK, fontsize=12)
         axes.set_xticks(range(len(ks)), [str(k) for k in ks])
-        axes.set_xlabel("components k", color=INK, fontsize=11)
         axes.set_ylim(0, 0.6)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         axes.grid(axis="y", color="#e6e9ec", linewidth=0.8)
         _plain(axes)
-    panels[0].set_ylabel("negative entries", color=INK, fontsize=11)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("negative entries", color=INK, fontsize=11)
+    for axes in grid[-1]:
+        axes.set_xlabel("components k", color=INK, fontsize=11)
     handles: list[Any] = [
         Line2D([], [], color=shade, linewidth=2, marker="o", label=f"n = {n:,}")
         for n, shade in zip(sizes, shades, strict=False)

@@ -73,7 +73,8 @@ def test_fit_hands_its_options_to_the_estimator(monkeypatch, fitted, tmp_path, c
 
     monkeypatch.setattr(Learner, "fit", fit)
     options = "--alpha0 0.7 --refine none --contamination 0.1 --partitions 3 --sweeps 4 --solver wnmf --restarts 2"
-    options += " --memberships mode"
+    options += " --memberships mode --anchors x1,x2 --anchors x3 --anchors x4 --block-start anchors --max-rounds 9"
+    options += " --tol 1e-3 --check-alpha0"
     arguments = ["fit", fitted / "data.csv", "-k", 3, "--id", "who", "--out", tmp_path / "o", *options.split()]
     code, out, err = run(capsys, *arguments, "--matching", "angle", "--seed", 5, "--jobs", 1, "--memory-limit", "2GB")
     assert code == 1
@@ -81,12 +82,33 @@ def test_fit_hands_its_options_to_the_estimator(monkeypatch, fitted, tmp_path, c
     assert err == "mixmem: failed with Stop: enough; run again with --verbose for the traceback\n"
     assert list(tmp_path.iterdir()) == []
     assert seen == {
-        "n_components": 3, "alpha0": 0.7, "variables": None, "missing": None, "anchors": "auto", "n_partitions": 3,
+        "n_components": 3, "alpha0": 0.7, "variables": None, "missing": None, "n_partitions": 3,
+        "anchors": [["x1", "x2"], ["x3"], ["x4"]], "block_start": "anchors", "max_rounds": 9, "tol": 1e-3,
+        "check_alpha0": True,
         "sweeps": 4, "solver": "wnmf", "matching": "angle", "refine": None, "contamination": 0.1, "n_restarts": 2,
         "memberships": "mode", "random_state": 5, "n_jobs": 1, "memory_limit": "2GB", "verbose": False,
         "handle_unknown": "missing", "rows": (200, 9), "ids": ["r0", "r1"],
     }  # fmt: skip
     assert "Traceback" in run(capsys, *arguments, "--verbose")[2]
+
+
+def test_what_the_authors_program_offers(fitted, tmp_path, capsys):
+    """Anchors by name, tolerances, condition numbers, blocks in orders of their own, and alpha0 checked."""
+    arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--out", tmp_path / "o", "--refine", "none"]
+    groups = ["--anchors", "x0,x1", "--anchors", "x2, x3", "--anchors", "x4,x5"]
+    more = ["--partitions", 50, "--sweeps", 0, "--alpha0", 9, "--check-alpha0", "--tol", "1e-5"]
+    code, out, _ = run(capsys, *arguments, *groups, *more)
+    assert code == 0
+    assert "condition numbers of the three anchor matrices: " in out
+    assert "blocks matched, " in out
+    assert "alpha0 estimated beside the given one: " in out
+    assert "note: 50 partitions were asked for and 3 were made: the 6 anchors leave 3 to split" in out
+    page = (tmp_path / "o" / "report.html").read_text()
+    assert "Condition numbers of the three anchor matrices" in page
+    assert "estimated beside it" in page
+    code, _, err = run(capsys, *arguments, *groups[:4])
+    assert code == 2
+    assert "expected the option three times, got 'x0,x1', 'x2, x3'" in err
 
 
 def test_the_table_is_read_once(monkeypatch, fitted, tmp_path, capsys):

@@ -22,7 +22,7 @@ def tensor_and_factors(shape, k, *, exact=False, seed=7):
 def test_factorize_one(shape, k, inner):
     history = empty(3 * 6)
     tensor, *factors = agree(
-        blocks.factorize_one, reference.factorize_one, *tensor_and_factors(shape, k), 6, inner, 1e-10, 0.0, history,
+        blocks.factorize_one, reference.factorize_one, *tensor_and_factors(shape, k), 6, inner, 1e-10, -1.0, history,
         rtol=1e-8, atol=1e-8,
     )[:4]  # fmt: skip
     assert all((factor >= 0.0).all() for factor in factors)
@@ -38,6 +38,23 @@ def test_it_stops_when_it_has_converged(exact):
         blocks.factorize_one, reference.factorize_one, *arguments, 200, -5, 1e-10, 1e-6, history, rtol=1e-7, atol=1e-9
     )
     assert np.isnan(filled[-1][-1])
+
+
+def test_one_step_is_the_algorithm_as_printed():
+    """Algorithm 1, a round of it, written out: Phi, then X, mode after mode, nothing rescaled in between."""
+    tensor, a, b, c = tensor_and_factors((5, 4, 6), 3)
+    expected = [a.copy(), b.copy(), c.copy()]
+    for m, subscripts in enumerate(("abc,bh,ch->ah", "abc,ah,ch->bh", "abc,ah,bh->ch")):
+        one, two = (expected[other] for other in range(3) if other != m)
+        q = (one.T @ one) * (two.T @ two)
+        z = -np.einsum(subscripts, tensor, one, two)
+        phi = np.sqrt(np.diag(z @ np.linalg.inv(q) @ z.T) / np.linalg.eigvalsh(q)[0])[:, None] * np.diag(q)
+        phi = np.maximum(phi - np.abs(z), 0.0) / 2.0 + 1e-10
+        x = expected[m]
+        expected[m] = x * (np.maximum(-z, 0.0) + phi) / (x @ q + np.maximum(z, 0.0) + phi)
+    blocks.factorize_one(tensor, a, b, c, 1, 1, 1e-10, 0.0, empty(3))
+    for found, printed in zip((a, b, c), expected, strict=True):
+        np.testing.assert_allclose(found, printed, rtol=1e-9)
 
 
 @pytest.mark.parametrize("inner", [-3, 1])

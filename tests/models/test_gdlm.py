@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from mixmem import GDLM, InputError, TableWarning, load, rmse, simulate_gdlm
+from mixmem import GDLM, FitWarning, InputError, TableWarning, load, rmse, simulate_gdlm
 
 TABLE = simulate_gdlm(800, 20, 3, random_state=0)
 SMALL = simulate_gdlm(150, 9, 3, random_state=0)
@@ -131,6 +131,45 @@ def test_the_same_bits_with_alpha0_estimated_and_another_seed_differs():
     )
     assert one.alpha0_ == two.alpha0_ != other.alpha0_
     assert (one.alpha_ == two.alpha_).all()
+
+
+def test_blocks_that_start_at_random_are_matched_to_what_the_anchors_start_gives():
+    table = simulate_gdlm(2000, 60, 3, random_state=2)
+    options = {"alpha0": 0.3, "n_partitions": 8, "sweeps": 0, "refine": None, "random_state": 0}
+    found = {way: GDLM(3, block_start=way, **options).fit(table.encoded) for way in ("random", "anchors")}
+    matching = {way: model.report_.start.matching for way, model in found.items()}
+    assert matching["random"].permuted >= 3  # of 8; a random order of three is another one in 5 of 6
+    assert matching["anchors"].permuted == 0
+    assert matching["random"].guaranteed == 8
+    assert np.abs(found["random"]._theta - found["anchors"]._theta).max() < 1e-2
+
+
+def test_rounds_and_tolerance_reach_the_blocks():
+    table = simulate_gdlm(500, 60, 3, random_state=2).encoded
+    options = {"alpha0": 0.3, "n_partitions": 3, "sweeps": 0, "refine": None, "random_state": 0}
+    with pytest.warns(FitWarning, match="max_iter=2"):
+        short = GDLM(3, max_rounds=2, **options).fit(table)
+    assert {block.sweeps for block in short.report_.start.blocks.each} == {2}
+    loose, tight = (GDLM(3, tol=tol, **options).fit(table).report_.start.blocks for tol in (1e-2, 1e-7))
+    assert sum(block.sweeps for block in loose.each) < sum(block.sweeps for block in tight.each)
+
+
+def test_the_anchors_condition_is_reported():
+    table = simulate_gdlm(500, 9, 3, random_state=2)
+    groups = [list(table.schema.names[3 * m : 3 * m + 3]) for m in range(3)]
+    model = GDLM(3, alpha0=0.3, anchors=groups, refine=None, random_state=0).fit(table.encoded)
+    for condition, rows in zip(model.report_.start.plan.condition, np.split(model._theta, 3), strict=True):
+        assert condition == pytest.approx(np.linalg.cond(rows / np.linalg.norm(rows, axis=0)), rel=1e-6)
+
+
+def test_alpha0_is_checked_beside_a_given_one():
+    table = simulate_gdlm(600, 15, 2, alpha=0.1, random_state=0)
+    model = GDLM(2, alpha0=8.0, check_alpha0=True, refine=None, random_state=0).fit(table.encoded)
+    assert model.alpha0_ == pytest.approx(8.0)
+    assert model.report_.alpha0.checked < 1.0
+    assert not model.report_.alpha0.estimated
+    assert "alpha0-differs" in [notice.code for notice in model.report_.warnings]
+    assert GDLM(2, alpha0=8.0, refine=None, random_state=0).fit(table.encoded).report_.alpha0.checked is None
 
 
 @pytest.mark.slow

@@ -48,8 +48,8 @@ def test_a_subclass_with_one_more_parameter(model, own, tmp_path):
 
 def test_the_parameters_are_those_of_the_signature():
     assert list(GDLM().get_params()) == [
-        "n_components", "alpha0", "variables", "anchors", "n_partitions", "sweeps", "solver", "matching", "refine",
-        "contamination", "memberships", "missing", "handle_unknown", "n_restarts", "random_state", "n_jobs",
-        "memory_limit", "verbose",
+        "n_components", "alpha0", "variables", "anchors", "n_partitions", "sweeps", "solver", "matching",
+        "block_start", "max_rounds", "tol", "check_alpha0", "refine", "contamination", "memberships", "missing",
+        "handle_unknown", "n_restarts", "random_state", "n_jobs", "memory_limit", "verbose",
     ]  # fmt: skip
     assert list(Fewer().get_params()) == ["n_components", "alpha0", "scale"]

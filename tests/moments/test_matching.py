@@ -110,6 +110,22 @@ def test_margins_fall_as_the_error_grows():
         assert not getattr(match_columns(theta, noise), theorem).holds
 
 
+def test_a_condition_met_at_the_permutation_found_is_met_at_no_other():
+    """Which is all that a guarantee says where the truth is not known: see Guarantee."""
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        theta = unit(rng.dirichlet(np.full(9, 0.4), size=3).T)
+        other = unit(np.maximum(theta + 10 ** rng.uniform(-3, -0.5) * rng.standard_normal(theta.shape), 0.0))
+        met = [procrustes_guarantee(theta, other[:, list(order)]).holds for order in permutations(range(3))]
+        assert sum(met) <= 1
+        assert match_columns(theta, other).guaranteed == any(met)
+
+
+def test_the_order_is_said_to_be_another():
+    assert match_columns(np.eye(3), np.eye(3)[:, [2, 0, 1]]).permuted
+    assert not match_columns(np.eye(3), np.eye(3)).permuted
+
+
 def test_refusals():
     with pytest.raises(InputError, match="'procrustes', 'angle'; got 'nearest'"):
         match_columns(np.eye(2), np.eye(2), "nearest")

@@ -13,6 +13,7 @@ from mixmem.moments.solvers.compressed import compressed_pqp
 from mixmem.moments.solvers.joint_diagonalization import diagonalize_jointly
 from mixmem.moments.solvers.nqp import pqp_gamma, pqp_phi
 from mixmem.moments.solvers.symmetric import compress
+from mixmem.moments.solvers.tensor_pqp import alternate
 
 
 def random_program(seed, k, negative=True):
@@ -294,6 +295,87 @@ def test_meld_reweights_and_stays_nonnegative():
     order = align_components(factors[0], found.factors[0])
     assert np.abs(found.factors[0][:, order] - factors[0]).max() < 0.02
     assert all((factor >= 0).all() for factor in found.factors)
+
+
+def test_the_first_stage_of_meld_descends():
+    """The second stage goes on from where the first came to: near the least squares fit, even if it may take one round
+    only. A first stage that makes no cycle leaves random factors (relative residual .82)."""
+    rng = np.random.default_rng(0)
+    tensor = np.einsum("ah,bh,ch->abc", *(rng.dirichlet(np.full(8, 0.5), size=3).T for _ in range(3)))
+    found = factorize(tensor, 3, solver="meld", random_state=0, max_iter=60)
+    assert np.sqrt(found.residual / (tensor**2).sum()) < 0.05
+    with pytest.raises(ValueError, match="0 would update nothing"):
+        alternate(tensor[None], [0], [random_start(tensor.shape, 3, rng)], max_iter=1, tol=0.0, rule=0)
+
+
+# --- Options: as the authors' programs ran
+
+
+@pytest.mark.parametrize("solver", ["tpm", "nojd0", "nojd1"])
+def test_all_directions_of_an_exact_tensor_hold_no_more_than_the_leading_ones(solver):
+    rng = np.random.default_rng(3)
+    columns = np.linalg.qr(rng.standard_normal((8, 3)))[0]
+    tensor, second = symmetric_tensor(columns, rng.uniform(1, 3, 3))
+    options = {"directions": "all"} | ({} if solver == "tpm" else {"rule": "qrj1d", "n_projections": 30})
+    found = factorize(tensor, 3, solver=solver, pairs=(second,) * 3, random_state=0, options=options)
+    unit = found.factors[2] / np.linalg.norm(found.factors[2], axis=0)
+    assert np.allclose(np.abs(unit.T @ columns).max(axis=0), 1, atol=1e-3)
+
+
+def test_whitening_with_all_directions_finds_noise():
+    """Noise in directions that hold nothing else is divided by its own size there: components drown in it."""
+    rng = np.random.default_rng(0)
+    columns = rng.dirichlet(np.full(12, 0.5), size=3).T
+    tensor, second = symmetric_tensor(columns, np.ones(3))
+    noise = rng.standard_normal((12, 12))
+    second = second + 1e-3 * (noise + noise.T)
+    tensor = tensor + sum(
+        1e-3 * np.transpose(rng.standard_normal((12,) * 3), order) for order in permutations(range(3))
+    )
+    errors = []
+    for directions in ("leading", "all"):
+        options = {"directions": directions, "n_starts": 30}
+        found = factorize(tensor, 3, solver="tpm", pairs=(second,) * 3, random_state=0, options=options).factors[2]
+        errors.append(np.abs(found[:, align_components(columns, found)] - columns).max())
+    assert errors[1] > 4 * errors[0]
+
+
+def test_meld_on_second_moments():
+    """Exact ones identify what lies on the simplex from a start near it; few rounds end where they began."""
+    rng = np.random.default_rng(0)
+    theta = rng.dirichlet(np.full(4, 0.3), size=(12, 2)).transpose(0, 2, 1).reshape(48, 2)
+    second, tensor = theta @ theta.T / 2, np.einsum("ah,bh,ch->abc", theta, theta, theta) / 2
+    options = {"order": 2, "sizes": [[4] * 12] * 3}
+    settings = {"solver": "meld", "pairs": (second,) * 3, "random_state": 0, "options": options}
+    found = factorize(tensor, 2, **settings, max_iter=3000, tol=1e-12)
+    estimate = 12 * found.factors[0]
+    assert np.abs(estimate[:, align_components(theta, estimate)] - theta).max() < 0.02
+    assert (estimate >= 0.0).all()
+    short = factorize(tensor, 2, **settings, max_iter=1, tol=0.0)
+    assert not short.converged
+    modes = [theta[:16], theta[16:32], theta[32:]]
+    pairs = tuple(a @ b.T / 2 for a, b in ((modes[0], modes[1]), (modes[0], modes[2]), (modes[1], modes[2])))
+    settings["options"] = {"order": 2, "sizes": [[4] * 4] * 3}
+    found = factorize(tensor[:16, 16:32, 32:], 2, **settings | {"pairs": pairs}, max_iter=3000, tol=1e-12)
+    estimate = 4 * np.concatenate(found.factors)
+    assert np.abs(estimate[:, align_components(theta, estimate)] - theta).max() < 0.1
+
+
+@pytest.mark.parametrize(
+    ("solver", "options", "message"),
+    [
+        ("pqp", {"order": 2}, "solver 'pqp' has no option 'order'; it has none"),
+        ("tpm", {"rule": "x"}, "no option 'rule'; it has directions, n_starts"),
+        ("tpm", {"directions": "some"}, "directions must be one of 'leading', 'all'; got 'some'"),
+        ("nojd0", {"rule": "magic"}, "rule must be one of 'ffdiag', 'qrj1d'; got 'magic'"),
+        ("meld", {"order": 4}, "order must be 2 or 3"),
+        ("meld", {"order": 2, "sizes": [[4], [4], [5]]}, "sizes must sum to the tensor's shape"),
+    ],
+)
+def test_options_that_are_not_are_refused(solver, options, message):
+    tensor = np.random.default_rng(0).random((4, 4, 4))
+    with pytest.raises(InputError, match=message):
+        factorize(tensor, 2, solver=solver, pairs=(tensor.sum(axis=2),) * 3, options=options)
 
 
 def test_what_solvers_need_is_said_before_they_run(monkeypatch):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from mixmem import GDLM, FitWarning, simulate_gdlm
+from mixmem.moments.estimate import PlanReport
 from mixmem.results.doubts import Evidence, LookedBack, doubts
 from mixmem.selection.structure import Structure
 
 DRAWN = simulate_gdlm(400, 8, 3, alpha=0.2, random_state=0)
+DRAWN_WIDER = simulate_gdlm(400, 16, 3, alpha=0.2, random_state=0)
 THERE = Structure(1e-9, 400, 8, [])
 
 
@@ -33,6 +36,28 @@ def codes(notices):
 
 def test_a_good_fit_has_none():
     assert told() == told(memberships=DRAWN.memberships) == []
+
+
+def test_partitions_that_cannot_be_had_are_told_with_the_reason():
+    plan = PlanReport([["a", "b"], ["c"], ["d"]], 3, "the plan", asked=500)
+    (notice,) = told(plan=plan)
+    assert notice.text == (
+        "500 partitions were asked for and 3 were made: the 4 anchors leave 3 to split, one per partition; ask for at "
+        "most 3 partitions, or name fewer anchors"
+    )
+    (notice,) = told(plan=replace(plan, partitions=0, asked=5))
+    assert "0 were made: the 4 anchors are all there are: none is left; leave the number" in notice.text
+    assert told(plan=replace(plan, asked=3)) == told(plan=replace(plan, asked=None)) == []
+
+
+def test_python_warns_of_them():
+    with pytest.warns(FitWarning, match="500 partitions were asked for and 4 were made"):
+        GDLM(3, alpha0=0.3, n_partitions=500, sweeps=0, refine=None, random_state=0).fit(DRAWN_WIDER.encoded)
+
+
+def test_an_alpha0_that_the_rows_speak_against_is_told():
+    (notice,) = told(alpha0_apart=(5.0, 0.31))
+    assert notice.text.startswith("alpha0 was given as 5, and the rows are most likely at 0.31; fit again without")
 
 
 def test_no_structure_comes_first():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mixmem.moments.estimate import MomentAccount
 from mixmem.output.tables import component_names
 from mixmem.results.distinctive import spread_of_variables
 from mixmem.results.fit_report import FitReport
@@ -19,6 +20,7 @@ from mixmem.words import plain_number
 if TYPE_CHECKING:
     from mixmem.cli.demo import DemoRun
     from mixmem.cli.fit import FitRun
+    from mixmem.models._learner import Learner
 
 
 LOOKED_AT = {"report.html": "what the components are", "demo.png": "estimate against truth"}
@@ -78,7 +80,25 @@ def _found(run: FitRun) -> list[str]:
     if run.document["cross_validation"]:
         found = run.document["cross_validation"]
         lines.append(f"cross-validation error {found['error']:.5f} (k = {k}, {found['folds']} folds)")
-    return [*lines, convergence(report)]
+    return [*lines, *_anchors(model), convergence(report)]
+
+
+def _anchors(model: Learner) -> list[str]:
+    """What was asked for beyond the default: anchors' condition numbers, how blocks were matched, alpha0 checked."""
+    lines, report = [], model.report_
+    start = report.start
+    asked = model.anchors != "auto" or model.n_partitions != "auto"
+    if asked and isinstance(start, MomentAccount) and start.plan is not None and start.matching is not None:
+        numbers = ", ".join(plain_number(value) for value in start.plan.condition or ())
+        lines.append(f"condition numbers of the three anchor matrices: {numbers}")
+        if start.matching.blocks:
+            lines.append(
+                f"{start.matching.blocks} blocks matched, {start.matching.permuted} of them in another order; the "
+                f"theorem's condition is met in {start.matching.guaranteed}"
+            )
+    if report.alpha0.checked is not None:
+        lines.append(f"alpha0 estimated beside the given one: {plain_number(report.alpha0.checked)}")
+    return lines
 
 
 def _noise(report: FitReport) -> str:

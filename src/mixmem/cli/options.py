@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mixmem.errors import InputError
+from mixmem.words import listing
 
 if TYPE_CHECKING:
     from mixmem.data.dialect import Dialect
@@ -235,6 +236,36 @@ Solver = Annotated[
     ),
 ]
 Matching = Annotated[str, typer.Option("--matching", metavar="procrustes|angle", help="How blocks are matched.")]
+Anchors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--anchors",
+        metavar="A,B,...",
+        help="Variables of one of the three anchor groups, with commas; give the option three times.  [default: chosen "
+        "from the data]",
+        show_default=False,
+    ),
+]
+BlockStart = Annotated[
+    str,
+    typer.Option(
+        "--block-start",
+        metavar="random|anchors",
+        help="Where the blocks of --partitions begin: at random, as in the paper, or at the anchors' solution.",
+    ),
+]
+MostRounds = Annotated[int, typer.Option("--max-rounds", min=1, help="Rounds over a block's three modes at most.")]
+Tolerance = Annotated[
+    str,
+    typer.Option(
+        "--tol",
+        metavar="T|auto",
+        help="Relative fall of a block's residual that ends its rounds; auto: 1e-4 where sweeps follow, else 1e-6.",
+    ),
+]
+CheckAlpha0 = Annotated[
+    bool, typer.Option("--check-alpha0", help="Estimate alpha0 beside the one given, and say where the two differ.")
+]
 Restarts = Annotated[int, typer.Option("--restarts", min=1, help="Random starts of the anchor block.")]
 
 Smallest = Annotated[int, typer.Option("--from", min=1, metavar="K", help="Smallest number of components to try.")]
@@ -286,7 +317,19 @@ Noise = Annotated[
 Alpha = Annotated[float, typer.Option("--alpha", metavar="A", help="Concentration of every component.")]
 
 Tries = Annotated[
-    int | None, typer.Option("--tries", min=1, metavar="N", help="Tables per cell.  [default: 5, with --quick 2]")
+    int | None, typer.Option("--tries", min=1, metavar="N", help="Tables per cell.  [default: 5, with --quick 1]")
+]
+MethodSettings = Annotated[
+    str | None,
+    typer.Option(
+        "--settings",
+        metavar="A,B",
+        help="Settings to run, with commas: authors (as the authors' programs ran), fair (each method done well), "
+        "moments and default (mixmem's own).  [default: all]",
+    ),
+]
+Full = Annotated[
+    bool, typer.Option("--full", help="Run what takes long (nojd as the authors ran it, default fits) on every table.")
 ]
 CrowdData = Annotated[
     Path | None,
@@ -315,6 +358,19 @@ def number_or_auto(option: str, text: str, kind: type[int] | type[float]) -> str
     except ValueError:
         words = "an integer" if kind is int else "a positive number"
         raise InputError(f"{option} is auto or {words}; got {text!r}") from None
+
+
+def anchors_of(texts: list[str] | None) -> str | list[list[str]]:
+    """Return the three groups of anchors by name; "auto" if none are named."""
+    if not texts:
+        return "auto"
+    groups = [[name.strip() for name in text.split(",") if name.strip()] for text in texts]
+    if len(groups) != 3 or not all(groups):
+        raise InputError(
+            f"--anchors names one group of variables, and there are three: expected the option three times, got "
+            f"{listing(texts)}; for example --anchors a,b --anchors c,d --anchors e,f"
+        )
+    return groups
 
 
 def kinds_of(texts: list[str] | None) -> dict[str, str] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ class Line:
     method: str
     setting: str
     rmse: float
-    seconds: float
+    cpu_seconds: float
     negative_fraction: float
     reason: str = ""
 
@@ -63,8 +63,8 @@ KINDS = (int, float, int, int, str, str, float, float, float, str)
 class Ledger:
     """The finished units of a run in a folder."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, Any], ways: Sequence[Way]):
-        """Open or begin a run; one with other settings in the same folder is refused."""
+    def __init__(self, folder: Path, settings: Mapping[str, Any], ways: Callable[[Unit], Sequence[Way]]):
+        """Open or begin a run; one with other settings in the same folder is refused. ``ways`` are those of a unit."""
         self.folder, self.path = folder, folder / "tries.csv"
         folder.mkdir(parents=True, exist_ok=True)
         _check_settings(folder, settings)
@@ -128,12 +128,12 @@ def _read(path: Path) -> list[Line]:
     return lines
 
 
-def _whole_units(lines: Iterable[Line], ways: Sequence[Way]) -> list[Line]:
-    """Lines of the units in which every method ran."""
+def _whole_units(lines: Iterable[Line], ways: Callable[[Unit], Sequence[Way]]) -> list[Line]:
+    """Lines of the units in which every method ran that belongs there."""
     units: dict[Unit, dict[Way, Line]] = {}
     for line in lines:
         units.setdefault(line.unit, {})[line.way] = line
-    return [found[way] for found in units.values() if set(found) == set(ways) for way in ways]
+    return [found[way] for unit, found in units.items() if set(found) == set(ways(unit)) for way in ways(unit)]
 
 
 def _text(rows: Iterable[Sequence[Any]]) -> str:

@@ -127,7 +127,8 @@ def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
     """Update one tensor's factors in turn, in place; return (sweeps done, converged).
 
     t (d_a, d_b, d_c), a (d_a, k), b (d_b, k), c (d_c, k); history (3 * sweeps,) receives the squared residual after
-    every mode's update. Modes 1 and 2 share the product T x_3 C, since C does not change between them.
+    every mode's update. Modes 1 and 2 share the product T x_3 C, since C does not change between them. PQP steps
+    (``inner`` > 0) are taken as algorithm 1 is printed; for cycles of descent the modes are kept of one size.
     """
     d_a, d_b, d_c = t.shape
     k = a.shape[1]
@@ -163,8 +164,9 @@ def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
         _update(q, z_b, b, inner, epsilon)
         history[3 * sweep + 1] = _objective(norm, b, z_b, q, gram)
 
-        _rescale(a, c)
-        _rescale(b, c)
+        if inner < 0:
+            _rescale(a, c)
+            _rescale(b, c)
         for u in range(d_a):
             for v in range(d_b):
                 for h in range(k):

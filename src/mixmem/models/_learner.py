@@ -26,7 +26,7 @@ from mixmem.refinement.admixture_start import genotype_start
 from mixmem.refinement.choose import Refined, choose_method, refine
 from mixmem.refinement.latent_classes import is_doubtful, latent_class_start, within_reach
 from mixmem.refinement.memory import refuse_beyond
-from mixmem.results.doubts import LookedBack
+from mixmem.results.doubts import FEWER_PARTITIONS, LookedBack
 from mixmem.results.fit_report import fit_report
 from mixmem.results.uncertainty import from_posterior
 from mixmem.seeds import seed_sequence
@@ -72,6 +72,10 @@ class Learner(Fitted):
         sweeps: str | int = "auto",
         solver: str = "pqp",
         matching: str = "procrustes",
+        block_start: str = "random",
+        max_rounds: int = 300,
+        tol: str | float = "auto",
+        check_alpha0: bool = False,
         refine: str | None = "auto",
         contamination: str | float = "auto",
         memberships: str = "mean",
@@ -91,6 +95,10 @@ class Learner(Fitted):
         self.sweeps = sweeps
         self.solver = solver
         self.matching = matching
+        self.block_start = block_start
+        self.max_rounds = max_rounds
+        self.tol = tol
+        self.check_alpha0 = check_alpha0
         self.refine = refine
         self.contamination = contamination
         self.memberships = memberships
@@ -146,6 +154,9 @@ class Learner(Fitted):
             n_sweeps=None if self.sweeps == "auto" else int(self.sweeps),
             n_restarts=int(self.n_restarts),
             memory_limit=bytes_of(self.memory_limit),
+            block_start=self.block_start,
+            max_rounds=int(self.max_rounds),
+            tol=None if self.tol == "auto" else float(self.tol),
         )
 
     @property
@@ -181,9 +192,9 @@ class Learner(Fitted):
             refuse_beyond(settings.memory_limit, table, plan, settings, method)
             block = anchor_moments(table, plan)
         chosen = None
-        if self._free_alpha0 and block is not None:
+        if block is not None and settings.n_components > 1 and (self._free_alpha0 or self.check_alpha0):
             chosen = choose_alpha0(table, settings, seed=seed, progress=progress, first=first)
-        alpha0 = given if chosen is None else chosen.value
+        alpha0 = chosen.value if chosen is not None and self._free_alpha0 else given
         found = estimate(table, plan, first, block, alpha0, settings, seed=seed, progress=progress)
         start = start_of(found, table, first, settings, seed=seed, progress=progress)
         if method == "gibbs" and self._free_anchors and block is not None and is_doubtful(start):
@@ -211,9 +222,9 @@ class Learner(Fitted):
         return refined.method is None and self.sweeps not in ("auto", 0)
 
     def _warn(self) -> None:
-        """Let Python's warnings tell the serious doubts."""
+        """Let Python's warnings tell the serious doubts, and what was asked for and could not be had."""
         for notice in self.report_.warnings:
-            if notice.severity == "serious":
+            if notice.severity == "serious" or notice.code == FEWER_PARTITIONS:
                 category: type[Warning] = FitWarning
                 if notice.code == "not-converged":
                     from mixmem.models._convergence import NotConvergedWarning as category

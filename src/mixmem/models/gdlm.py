@@ -39,6 +39,16 @@ class GDLM(Learner, Transformer, Estimator):
         (:func:`mixmem.factorize` says what each is).
     matching : str
         How blocks are matched: "procrustes" or "angle".
+    block_start : "random" or "anchors"
+        Where the blocks of ``n_partitions`` begin: each at random, as in the paper, and then matched; or at the
+        anchors' solution, whose order they keep, sooner done and seldom worse.
+    max_rounds : int
+        Rounds over the three modes of a block at most.
+    tol : "auto" or float
+        Relative fall of a block's squared residual that ends its rounds; "auto" for 1e-4 where sweeps follow, else
+        1e-6.
+    check_alpha0 : bool
+        Estimate alpha0 beside the one that is given, and warn where the two differ (``report_.alpha0.checked``).
     refine : None, "auto", "gibbs" or "em"
         After the moments: "gibbs" samples the posterior (the most accurate, with uncertainty), "em" maximises the
         likelihood of theta and memberships together (as ADMIXTURE does), None leaves the moment estimate. "auto"

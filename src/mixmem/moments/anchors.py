@@ -44,11 +44,14 @@ class Plan:
     partitions : tuple of three arrays each
         Positions of the further variables of each partition, per mode; ``block(r)`` is partition r with the anchors in
         front of every mode. Without partitions, the variables outside the anchors come from one pass (``rest``).
+    asked : int or None
+        Partitions asked for: there are fewer where fewer variables are left over by the anchors.
     """
 
     coding: Coding
     anchors: Modes
     partitions: tuple[Modes, ...]
+    asked: int | None = None
 
     @property
     def rest(self) -> NDArray[np.int64]:
@@ -179,7 +182,7 @@ def make_plan(
     if n_partitions != "auto" and len(rest):
         parts = np.array_split(rng.permutation(rest), min(int(n_partitions), len(rest)))
         partitions = tuple(_thirds(np.sort(part), turn) for turn, part in enumerate(parts))
-    return Plan(coding, modes, partitions)
+    return Plan(coding, modes, partitions, None if n_partitions == "auto" else int(n_partitions))
 
 
 def anchor_moments(table: Encoded, plan: Plan) -> BlockMoments | None:

@@ -1,4 +1,4 @@
-"""Factorizing blocks: the anchor block from random starts, every partition's block from the anchors' solution."""
+"""Factorizing blocks: the anchor block from random starts, every partition's block from one, or from the anchors'."""
 
 from __future__ import annotations
 
@@ -84,11 +84,16 @@ def factorize_partitions(
     alpha0: float,
     *,
     matching: str,
+    block_start: str,
     effort: Effort,
     rng: np.random.Generator,
     progress: Progress,
 ) -> Factored:
-    """The paper's way through the middle: every partition's block on its own, then matched over the anchors."""
+    """The paper's way through the middle: every partition's block on its own, then matched over the anchors.
+
+    A block starts at random, and finds the components in an order of its own, or at the anchors' solution, whose order
+    it keeps: ``block_start`` is "random" or "anchors".
+    """
     means, sizes = first.means, table.coding.soft.sizes
     theta = start.theta.copy()
     reports, matchings = list(start.reports), list(start.matchings)
@@ -96,11 +101,17 @@ def factorize_partitions(
     blocks = [plan.block(r) for r in range(len(plan.partitions))]
     largest = max(int(np.prod([sizes[mode].sum() for mode in modes])) for modes in blocks)
     batch = max(1, BATCH_BYTES // (8 * largest))
+    children = rng.spawn(len(blocks))
     with progress.stage("blocks", len(blocks)) as step:
         for begin in range(0, len(blocks), batch):
             moments = third_moments(table, blocks[begin : begin + batch])
             tensors = [block.corrected(alpha0) for block in moments]
-            starts = [_warm_start(block, start, means) for block in moments]
+            if block_start == "random":
+                k = start.theta.shape[1]
+                own = children[begin : begin + len(moments)]
+                starts = [random_start(tensor.shape, k, child) for tensor, child in zip(tensors, own, strict=True)]
+            else:
+                starts = [_warm_start(block, start, means) for block in moments]
             found = _solve(moments, tensors, range(len(tensors)), starts, alpha0, effort, rng)
             for block, tensor, result in zip(moments, tensors, found, strict=True):
                 parts, _ = block_theta(result, block, means)

@@ -35,11 +35,16 @@ class Settings:
     n_restarts: int
     memory_limit: int | None = None
     """Bytes that a fit may take; None for what there is."""
+    block_start: str = "random"
+    max_rounds: int = 300
+    tol: float | None = None
+    """Relative fall of a block's residual that ends its rounds; None: loose where sweeps start from it."""
 
     @property
     def effort(self) -> Effort:
         """A block's factorization need not be exact where sweeps start from it."""
-        return Effort(self.solver, tol=1e-6 if self.n_sweeps == 0 else 1e-4)
+        tol = (1e-6 if self.n_sweeps == 0 else 1e-4) if self.tol is None else self.tol
+        return Effort(self.solver, max_iter=self.max_rounds, tol=tol)
 
 
 # --- What a start says of itself
@@ -69,11 +74,17 @@ class Start:
 
 @dataclass(frozen=True)
 class PlanReport(Record):
-    """The anchors by name, the number of partitions, and both in words."""
+    """The anchors by name, the number of partitions, and both in words.
+
+    ``asked`` is the number of partitions asked for, and ``condition`` the condition number of each mode's anchor matrix
+    (its columns of length one): large where components look alike there.
+    """
 
     anchors: list[list[str]]
     partitions: int
     text: str
+    asked: int | None = None
+    condition: list[float] | None = None
 
 
 @dataclass(frozen=True)
@@ -105,13 +116,16 @@ class MatchReport(Record):
 
 @dataclass(frozen=True)
 class MatchingReport(Record):
-    """How many partitions' blocks were matched, guaranteed and assigned; the anchors at the end against the block's."""
+    """How many partitions' blocks were matched, and in how many the theorem's condition is met at the permutation
+    found, the argmax repeated a column, and the order was another than the anchors'; the anchors at the end against
+    the block's."""
 
     blocks: int
     guaranteed: int
     assigned: int
     each: list[MatchReport]
     anchors_kept: MatchReport
+    permuted: int = 0
 
 
 @dataclass(frozen=True)
@@ -196,7 +210,7 @@ def estimate(
     rows = mode_rows(table.coding, np.concatenate(plan.anchors))
     kept = match_columns(factored.anchors, theta[rows], settings.matching)
     found = concentration(weights, alpha0)
-    return Estimate(theta, found, _account(plan, factored, kept, swept, found))
+    return Estimate(theta, found, _account(plan, factored, kept, swept, found, theta))
 
 
 def start_of(
@@ -277,6 +291,7 @@ def from_anchors(
         factored,
         alpha0,
         matching=settings.matching,
+        block_start=settings.block_start,
         effort=settings.effort,
         rng=restarts,
         progress=progress,
@@ -303,8 +318,17 @@ def share_tolerance(n_components: int, alpha0: float, n_rows: float) -> float:
     return 0.2 * float(np.sqrt((n_components - 1) / ((alpha0 + 1.0) * n_rows))) / n_components
 
 
+def anchor_conditions(plan: Plan, theta: Array) -> list[float]:
+    """Return the condition number of each mode's anchor matrix, columns of length one; theta (soft levels, k)."""
+    found = []
+    for mode in plan.anchors:
+        own = theta[mode_rows(plan.coding, mode)]
+        found.append(float(np.linalg.cond(own / np.maximum(np.linalg.norm(own, axis=0), 1e-300))))
+    return found
+
+
 def _account(
-    plan: Plan, factored: Factored, kept: Matching, swept: Swept | None, found: Concentration
+    plan: Plan, factored: Factored, kept: Matching, swept: Swept | None, found: Concentration, theta: Array
 ) -> MomentAccount:
     blocks, matched = factored.reports, factored.matchings
     names = np.asarray(plan.coding.names, dtype=object)
@@ -319,7 +343,13 @@ def _account(
         reason=swept.reason if swept is not None else blocks[-1].reason,
         alpha0=found.alpha0,
         discrepancy=found.discrepancy,
-        plan=PlanReport([names[mode].tolist() for mode in plan.anchors], len(plan.partitions), str(plan)),
+        plan=PlanReport(
+            [names[mode].tolist() for mode in plan.anchors],
+            len(plan.partitions),
+            str(plan),
+            plan.asked,
+            anchor_conditions(plan, theta),
+        ),
         blocks=BlocksReport(
             len(blocks),
             float(np.mean([block.negative_fraction for block in blocks])),
@@ -332,6 +362,7 @@ def _account(
             sum(match.assigned for match in matched),
             [MatchReport.of(match) for match in matched],
             MatchReport.of(kept),
+            sum(match.permuted for match in matched),
         ),
         sweeps=sweeps,
     )

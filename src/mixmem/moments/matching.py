@@ -19,14 +19,18 @@ from mixmem.typing import Array, MatchingName
 
 @dataclass(frozen=True)
 class Guarantee(Record):
-    """Hold a theorem's sufficient condition for a consistent permutation.
+    """Hold a theorem's sufficient condition for a consistent permutation, evaluated at the permutation found.
+
+    The theorem speaks of the permutation that is true: if the condition is met there, matching finds it. What is true
+    is not known; where the condition is met at the permutation found, no other permutation meets it. That the
+    columns really belong together so is then likely, and not proved: a column may be nearer to another's place.
 
     Attributes
     ----------
     theorem : str
         Name of the theorem.
     holds : bool
-        Whether its condition is met.
+        Whether its condition is met at the permutation found.
     margin : float
         How far the condition is from failing, in the units of its inequality, positive where it holds (for theorem 6
         the smaller margin of its two, the first divided by sigma_k).
@@ -39,7 +43,7 @@ class Guarantee(Record):
 
 @dataclass(frozen=True)
 class Matching:
-    """Hold a permutation of columns, how it was found, and whether the theorems guarantee it.
+    """Hold a permutation of columns, how it was found, and whether the theorems' conditions are met there.
 
     Attributes
     ----------
@@ -60,8 +64,13 @@ class Matching:
     procrustes: Guarantee
 
     @property
+    def permuted(self) -> bool:
+        """Whether the columns stand in another order."""
+        return bool((self.permutation != np.arange(len(self.permutation))).any())
+
+    @property
     def guaranteed(self) -> bool:
-        """Whether the condition of the method used holds."""
+        """Whether the condition of the method used is met at the permutation found (see :class:`Guarantee`)."""
         return self.procrustes.holds if self.method == "procrustes" else self.angle.holds
 
 
@@ -94,15 +103,8 @@ def match_columns(reference: ArrayLike, other: ArrayLike, method: str = "procrus
     >>> match_columns(np.eye(3), np.eye(3)[:, [2, 0, 1]]).permutation
     array([1, 2, 0])
     """
-    if method not in METHODS:
-        raise InputError(f"matching must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
+    affinity = column_affinity(reference, other, method)
     theta, theta_other = _unit_columns(reference), _unit_columns(other)
-    if theta.shape != theta_other.shape:
-        raise InputError(f"matching needs two matrices of one shape; got {theta.shape} and {theta_other.shape}")
-    affinity = theta_other.T @ theta
-    if method == "procrustes":
-        left, _, right = np.linalg.svd(affinity)
-        affinity = left @ right
     permutation = affinity.argmax(axis=0)
     assigned = len(set(permutation.tolist())) < len(permutation)
     if assigned:
@@ -118,6 +120,23 @@ def match_columns(reference: ArrayLike, other: ArrayLike, method: str = "procrus
 
 
 METHODS = get_args(MatchingName)
+
+
+def column_affinity(reference: ArrayLike, other: ArrayLike, method: str) -> Array:
+    """Return how well column t of ``other`` goes with column s of ``reference``, as entry (t, s) of a (k, k) matrix.
+
+    Cosines of angles, or their polar factor, the orthogonal Procrustes solution (equations 4 and 6).
+    """
+    if method not in METHODS:
+        raise InputError(f"matching must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
+    theta, theta_other = _unit_columns(reference), _unit_columns(other)
+    if theta.shape != theta_other.shape:
+        raise InputError(f"matching needs two matrices of one shape; got {theta.shape} and {theta_other.shape}")
+    cosines = theta_other.T @ theta
+    if method == "angle":
+        return np.asarray(cosines)
+    left, _, right = np.linalg.svd(cosines)
+    return np.asarray(left @ right)
 
 
 def angle_guarantee(theta: Array, aligned: Array) -> Guarantee:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mixmem.data.schema import Schema
 from mixmem.likelihood.memberships import RowFit
+from mixmem.moments.estimate import PlanReport
 from mixmem.results.distinctive import Contents, distances
 from mixmem.results.notices import Notice
 from mixmem.selection.structure import Structure
@@ -22,6 +23,7 @@ FEW_OWNERS = 2.5
 """Effective number of rows up to which a component counts as owned by one or two."""
 SAME = 0.05
 """Two components coincide if no variable's distribution differs by more between them (total variation)."""
+FEWER_PARTITIONS = "fewer-partitions"
 HOW_MANY = "look with `mixmem choose-k` how many components the rows show"
 
 
@@ -51,6 +53,9 @@ class Evidence:
     way: str
     at_bound: bool
     looked: LookedBack
+    plan: PlanReport | None = None
+    alpha0_apart: tuple[float, float] | None = None
+    """The alpha0 given and the one estimated beside it, where they differ."""
 
 
 def doubts(fit: Evidence) -> list[Notice]:
@@ -66,7 +71,34 @@ def doubts(fit: Evidence) -> list[Notice]:
         bound = f"the rows look {alike}: alpha0 lies at the end of the range searched"
         remedy = "give alpha0 if you know it, or try another number of components"
         found.append(Notice("alpha0-at-bound", "minor", bound, remedy))
+    found += [*_partitions(fit.plan), *_alpha0(fit.alpha0_apart)]
     return sorted(found, key=lambda notice: notice.severity != "serious")
+
+
+def _partitions(plan: PlanReport | None) -> Iterator[Notice]:
+    """Partitions that were asked for and could not be had."""
+    if plan is None or plan.asked is None or plan.partitions >= plan.asked:
+        return
+    anchors = sum(map(len, plan.anchors))
+    left = (
+        f"leave {plan.partitions} to split, one per partition" if plan.partitions else "are all there are: none is left"
+    )
+    yield Notice(
+        FEWER_PARTITIONS, "minor",
+        f"{plan.asked} partitions were asked for and {plan.partitions} were made: the {anchors} anchors {left}",
+        f"ask for at most {plan.partitions} partitions, or name fewer anchors" if plan.partitions
+        else "leave the number of partitions out, or name fewer anchors",
+    )  # fmt: skip
+
+
+def _alpha0(apart: tuple[float, float] | None) -> Iterator[Notice]:
+    if apart is not None:
+        given, found = apart
+        yield Notice(
+            "alpha0-differs", "minor",
+            f"alpha0 was given as {given:g}, and the rows are most likely at {found:.3g}",
+            "fit again without alpha0, or look at the curve of the likelihood in the report",
+        )  # fmt: skip
 
 
 def _structure(structure: Structure) -> Iterator[Notice]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mixmem.data.encode import Encoded
 from mixmem.errors import InputError
-from mixmem.moments.estimate import MomentAccount, SplitAccount, Start
+from mixmem.moments.estimate import MomentAccount, PlanReport, SplitAccount, Start
 from mixmem.records import Record
 from mixmem.refinement.admixture_start import GenotypeAccount
 from mixmem.refinement.ascent import Maximum
@@ -21,16 +21,23 @@ from mixmem.results.notices import Notice
 from mixmem.selection.alpha0 import Alpha0
 from mixmem.selection.structure import Structure
 
+ALIKE = float(np.log(1.25))
+"""Logarithm of the ratio up to which a given alpha0 and its estimate count as the same."""
+
 
 @dataclass(frozen=True)
 class Alpha0Report(Record):
-    """The value, whether it was estimated, how well it is determined, and the points tried (alpha0, likelihood)."""
+    """The value, whether it was estimated, how well it is determined, and the points tried (alpha0, likelihood).
+
+    ``checked`` is the estimate beside a value that was given, if one was asked for.
+    """
 
     value: float
     estimated: bool
     standard_error_of_log: float | None
     at_bound: bool
     tried: list[list[float]]
+    checked: float | None = None
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,7 @@ def fit_report(
     alpha0 = _alpha0(chosen, refined, free_alpha0)
     evidence = Evidence(
         table.schema, refined.theta, refined.alpha, table.each, converged or settled, reason, start.account.way,
-        alpha0.at_bound, looked,
+        alpha0.at_bound, looked, _plan(start), alpha0_checked(alpha0),
     )  # fmt: skip
     return FitReport(
         rows=table.n_rows,
@@ -166,6 +173,18 @@ def fit_report(
         seconds=dict(seconds),
         memberships=memberships,
     )
+
+
+def _plan(start: Start) -> PlanReport | None:
+    return start.account.plan if isinstance(start.account, MomentAccount) else None
+
+
+def alpha0_checked(found: Alpha0Report) -> tuple[float, float] | None:
+    """Return the given alpha0 and the estimate beside it, where the two differ by more than the estimate's error."""
+    if found.checked is None:
+        return None
+    error = 2.0 * (found.standard_error_of_log or 0.0)
+    return (found.value, found.checked) if abs(np.log(found.checked / found.value)) > max(error, ALIKE) else None
 
 
 def _convergence(start: Start, refined: Refined) -> tuple[bool, str]:
@@ -190,7 +209,8 @@ def _alpha0(chosen: Alpha0 | None, refined: Refined, free: bool) -> Alpha0Report
         value=float(refined.alpha.sum()),
         estimated=free and (chosen is not None or refined.method is not None),
         standard_error_of_log=error,
-        at_bound=chosen is not None and chosen.at_bound and not (free and refined.posterior is not None),
+        at_bound=free and chosen is not None and chosen.at_bound and refined.posterior is None,
+        checked=None if free or chosen is None else chosen.value,
         tried=[] if chosen is None else [list(point) for point in chosen.tried],
     )
 

@@ -28,6 +28,7 @@ from mixmem.kernels.reference.em import em_pass
 from mixmem.kernels.reference.gibbs import assign_cells, drawn, membership_posterior, rows_above
 from mixmem.kernels.reference.grams import gram_sums
 from mixmem.kernels.reference.importance import importance_sums
+from mixmem.kernels.reference.joint import diagonalizing_sweep
 from mixmem.kernels.reference.nodes import mix_at_nodes, node_sums
 from mixmem.kernels.reference.nqp import descend_rows, exact_row, exact_rows, pqp_rows
 from mixmem.kernels.reference.passes import add_features, pair_sums, scatter_sums
@@ -45,6 +46,7 @@ __all__ = [
     "community_pass",
     "count_cells",
     "descend_rows",
+    "diagonalizing_sweep",
     "digamma",
     "drawn",
     "em_pass",

@@ -11,7 +11,7 @@ def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
     """Update one tensor's factors in turn, in place; return (sweeps done, converged).
 
     Each mode solves a nonnegative quadratic program per row, with Q the product of the others' Gram matrices and
-    Z minus the tensor times the others; the column sums of A and B are moved into C.
+    Z minus the tensor times the others; with cycles of descent the column sums of A and B are moved into C.
     """
 
     def update(x, z, q):
@@ -26,7 +26,7 @@ def factorize_one(t, a, b, c, sweeps, inner, epsilon, tolerance, history):
         before = [a.copy(), b.copy()]
         history[3 * sweep] = update(a, -np.einsum("abc,bh,ch->ah", t, b, c), (c.T @ c) * (b.T @ b))
         history[3 * sweep + 1] = update(b, -np.einsum("abc,ah,ch->bh", t, a, c), (c.T @ c) * (a.T @ a))
-        for x in (a, b):
+        for x in (a, b) if inner < 0 else ():
             totals = np.where(x.sum(axis=0) > 0.0, x.sum(axis=0), 1.0)
             x /= totals
             c *= totals

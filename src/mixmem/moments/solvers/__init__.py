@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,10 +37,15 @@ SOLVERS = {
         Solver("hals", descend=hals, parallel=True),
         Solver("wnmf", descend=wnmf, memory=_of_unfoldings),
         Solver("lee_seung", descend=lee_seung, memory=_of_unfoldings, needs_nonnegative_entries=True),
-        Solver("tpm", decompose=tensor_power, needs_pairs=True),
-        Solver("nojd0", decompose=nojd0),
-        Solver("nojd1", decompose=nojd1),
-        Solver("meld", decompose=meld, memory=lambda shape, k: 8 * (4 * math.prod(shape) + max(shape) ** 2 * k * k)),
+        Solver("tpm", decompose=tensor_power, needs_pairs=True, options=("directions", "n_starts")),
+        Solver("nojd0", decompose=nojd0, options=("directions", "n_projections", "rule")),
+        Solver("nojd1", decompose=nojd1, options=("directions", "n_projections", "rule")),
+        Solver(
+            "meld",
+            decompose=meld,
+            options=("order", "sizes", "concentration"),
+            memory=lambda shape, k: 8 * (4 * math.prod(shape) + max(shape) ** 2 * k * k),
+        ),
     )
 }
 
@@ -62,6 +68,7 @@ def factorize(
     tol: float = 1e-8,
     inner: int | None = None,
     random_state: int | np.random.Generator | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Factorization:
     """Write a third-order tensor as a sum of k rank-one terms (equation 8), nonnegative ones unless said otherwise.
 
@@ -90,6 +97,11 @@ def factorize(
         Update steps per mode and round; None lets "pqp" go towards each mode's minimiser, and the others take one.
     random_state : None, int or numpy random generator
         Source of the random starts.
+    options : dict or None
+        Options of one solver, by name. "tpm": ``directions`` ("leading": the whitening keeps k directions of the second
+        moment; "all") and ``n_starts`` per component. "nojd0" and "nojd1": ``directions``, ``n_projections`` and
+        ``rule`` ("ffdiag" or "qrj1d"). "meld": ``order`` of the moments that are matched (3, or 2 for ``pairs``), and
+        for pairs ``sizes`` (levels of each variable, mode by mode) and the ``concentration`` of its start.
 
     Returns
     -------
@@ -116,17 +128,30 @@ def factorize(
     if k < 1:
         raise InputError(f"k must be at least 1; got {k}")
     chosen = solver_for(solver, array, k=k)
+    wanted = dict(options or {})
+    unknown = [name for name in wanted if name not in chosen.options]
+    if unknown:
+        has = f"it has {', '.join(chosen.options)}" if chosen.options else "it has none"
+        raise InputError(f"solver {solver!r} has no option {unknown[0]!r}; {has}")
     scale = float(np.abs(array).max()) or 1.0
     rng = np.random.default_rng(random_state)
     if chosen.descend is None:
-        return rescaled(decompose(chosen, array / scale, k, pairs, rng, max_iter=max_iter, tol=tol), scale)
+        return rescaled(decompose(chosen, array / scale, k, pairs, rng, max_iter=max_iter, tol=tol, **wanted), scale)
     begin = list(starts) if starts is not None else [random_start(array.shape, k, rng) for _ in range(n_restarts)]
     results = chosen.descend(array[None] / scale, [0] * len(begin), begin, max_iter=max_iter, tol=tol, inner=inner)
     return rescaled(min(results, key=lambda result: result.residual), scale)
 
 
 def decompose(
-    solver: Solver, tensor: Array, k: int, pairs: Pairs | None, rng: np.random.Generator, *, max_iter: int, tol: float
+    solver: Solver,
+    tensor: Array,
+    k: int,
+    pairs: Pairs | None,
+    rng: np.random.Generator,
+    *,
+    max_iter: int,
+    tol: float,
+    **options: Any,
 ) -> Factorization:
     """Run an algebraic solver, with pair matrices made from the tensor where none are given and it can do without."""
     if pairs is None:
@@ -140,7 +165,7 @@ def decompose(
     if tuple(pair.shape for pair in pairs) != wanted:
         raise InputError(f"pairs must have the shapes {wanted}; got {tuple(pair.shape for pair in pairs)}")
     assert solver.decompose is not None
-    return solver.decompose(tensor, k, pairs, rng, max_iter=max_iter, tol=tol)
+    return solver.decompose(tensor, k, pairs, rng, max_iter=max_iter, tol=tol, **options)
 
 
 def solver_for(name: str, *tensors: Array, k: int) -> Solver:

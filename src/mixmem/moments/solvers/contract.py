@@ -67,6 +67,16 @@ def normalized(factors: Factors) -> tuple[Factors, Array]:
     return (out[0], out[1], out[2]), weights
 
 
+def term_weights(tensor: Array, factors: Factors) -> tuple[Array, float]:
+    """Return the weights (k,) with which the factors' terms come nearest to a tensor, and the squared residual."""
+    a, b, c = factors
+    gram = (a.T @ a) * (b.T @ b) * (c.T @ c)
+    right = np.einsum("abc,ah,bh,ch->h", tensor, a, b, c, optimize=True)
+    weights = np.linalg.lstsq(gram, right, rcond=None)[0]
+    residual = float(((tensor - np.einsum("ah,bh,ch,h->abc", a, b, c, weights, optimize=True)) ** 2).sum())
+    return weights, residual
+
+
 @dataclass(frozen=True)
 class Effort:
     """How blocks are factorized: the solver's name, rounds at most, relative fall of the residual that ends them, and
@@ -91,7 +101,8 @@ class Solver:
     rows of a start. One that takes a tensor alone has ``decompose(tensor, k, pairs, rng, max_iter=, tol=)``; its
     factors may be negative. ``needs_pairs``: second moments between the modes must be given; without the need they are
     made from the tensor where they are not. ``memory(shape, k)``: bytes that a run takes
-    beside the tensor; ``parallel``: several runs go on at the same time.
+    beside the tensor; ``parallel``: several runs go on at the same time; ``options``: names of further keyword
+    arguments of ``decompose``.
     """
 
     name: str
@@ -100,6 +111,7 @@ class Solver:
     needs_nonnegative_entries: bool = False
     needs_pairs: bool = False
     parallel: bool = False
+    options: tuple[str, ...] = ()
     memory: Callable[[tuple[int, ...], int], int] = lambda shape, k: 16 * math.prod(shape[:2]) * k
 
 

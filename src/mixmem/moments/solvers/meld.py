@@ -2,15 +2,20 @@
 
 The moments of distinct variables are matched by nonnegative factors in least squares, and then again with every entry
 weighted by the inverse of its estimated sampling variance. An entry of the third moment is the mean of a product of
-indicators, whose variance is close to its expectation over n: the first stage's fitted entries give the weights.
+indicators, whose variance is close to its expectation over n: the first stage's fitted entries give the weights. With
+``order=2`` the second moments are matched instead, which is what the authors' program does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from mixmem.moments.solvers.contract import Factorization, Pairs, normalized
-from mixmem.moments.solvers.tensor_pqp import alternate
+from mixmem.errors import InputError
+from mixmem.moments.solvers.contract import Factorization, Pairs, normalized, term_weights
+from mixmem.moments.solvers.second_moments import match_second_moments, pair_model
+from mixmem.moments.solvers.tensor_pqp import CYCLES, alternate
 from mixmem.typing import Array
 
 RESTARTS = 5
@@ -18,18 +23,64 @@ LEAST = 0.05
 """Floor of an entry in the variance, as a share of the mean entry: no weight grows without bound."""
 
 
-def meld(tensor: Array, k: int, pairs: Pairs, rng: np.random.Generator, *, max_iter: int, tol: float) -> Factorization:
-    """Two-stage weighted least squares with nonnegative factors; ``pairs`` are not used."""
+def meld(
+    tensor: Array,
+    k: int,
+    pairs: Pairs,
+    rng: np.random.Generator,
+    *,
+    max_iter: int,
+    tol: float,
+    order: int = 3,
+    sizes: Sequence[Sequence[int]] | None = None,
+    concentration: float = 100.0,
+) -> Factorization:
+    """Two-stage weighted least squares with nonnegative factors.
+
+    ``order=3`` matches the tensor, from random starts, and does not use ``pairs``. ``order=2`` matches the pairs, each
+    variable's columns on the simplex, from one start of that Dirichlet ``concentration``: ``sizes`` are the variables'
+    numbers of levels, mode by mode (None: a mode is one variable).
+    """
+    if order == 2:
+        return _of_pairs(tensor, k, pairs, rng, max_iter, tol, sizes, concentration)
+    if order != 3:
+        raise InputError(f"order must be 2 or 3, the moments that meld matches; got {order!r}")
     starts = []
     for child in rng.spawn(RESTARTS):
         a, b, c = (child.random((d, k)) for d in tensor.shape)
         starts.append((a, b, c))
-    runs = alternate(tensor[None], [0] * RESTARTS, starts, max_iter=max_iter, tol=tol, rule=0)
+    runs = alternate(tensor[None], [0] * RESTARTS, starts, max_iter=max_iter, tol=tol, rule=-CYCLES)
     first = min(runs, key=lambda run: run.residual)
     fitted = first.tensor
     weights = 1.0 / np.maximum(fitted, LEAST * max(float(fitted.mean()), 1e-300))
     weights /= weights.mean()
     return _weighted(tensor, weights, first, max_iter, tol)
+
+
+def _of_pairs(
+    tensor: Array,
+    k: int,
+    pairs: Pairs,
+    rng: np.random.Generator,
+    max_iter: int,
+    tol: float,
+    sizes: Sequence[Sequence[int]] | None,
+    concentration: float,
+) -> Factorization:
+    """Match second moments; the weights of the tensor's terms are those that fit it best."""
+    sizes = [[d] for d in tensor.shape] if sizes is None else sizes
+    if [sum(mode) for mode in sizes] != list(tensor.shape):
+        raise InputError(f"sizes must sum to the tensor's shape {tensor.shape}, mode by mode; got {sizes!r}")
+    model = pair_model(pairs, sizes, k)
+    theta, history, ended = match_second_moments(
+        model, k, rng, concentration=concentration, max_iter=max_iter, tol=tol
+    )  # fmt: skip
+    cuts = np.cumsum(tensor.shape)
+    a, b, c = (theta,) * 3 if len(theta) == tensor.shape[0] else np.split(theta, cuts[:2])
+    factors, _ = normalized((a, b, c))
+    weights, residual = term_weights(tensor, factors)
+    reason = f"the objective changed by less than {tol:g} relatively" if ended else f"stopped at max_iter={max_iter}"
+    return Factorization(factors, weights, np.array([*history, residual]), residual, ended, reason, len(history))
 
 
 def _weighted(tensor: Array, weights: Array, start: Factorization, max_iter: int, tol: float) -> Factorization:

@@ -5,28 +5,40 @@ from __future__ import annotations
 import numpy as np
 
 from mixmem.moments.solvers.contract import Factorization, Pairs
-from mixmem.moments.solvers.symmetric import compress, expand
+from mixmem.moments.solvers.symmetric import LEADING, NOTHING, compress, expand
 from mixmem.typing import Array
 
-RESTARTS, ITERATIONS = 20, 200
+ITERATIONS = 200
 
 
 def tensor_power(
-    tensor: Array, k: int, pairs: Pairs, rng: np.random.Generator, *, max_iter: int, tol: float
+    tensor: Array,
+    k: int,
+    pairs: Pairs,
+    rng: np.random.Generator,
+    *,
+    max_iter: int,
+    tol: float,
+    directions: str = LEADING,
+    n_starts: int = 20,
 ) -> Factorization:
     """Whiten by the second moment, find orthogonal components one by one, take them back.
 
     The whitened tensor is orthogonal if the moments are exact; from noisy ones, components come out with negative
-    entries, and directions in which the second moment is not positive are lost to the whitening.
+    entries, and directions in which the second moment is not positive are lost to the whitening. With
+    ``directions="all"`` the whitening keeps every other direction, and divides by second moments that are nothing but
+    noise: with few rows, what is found are single rows of the table. ``n_starts`` are random starts per component.
     """
-    compressed = compress(tensor, pairs, k)
+    compressed = compress(tensor, pairs, k, directions)
     values, vectors = np.linalg.eigh(compressed.second)
-    values = np.maximum(values, max(float(values.max()), 1e-300) * 1e-10)
+    least = max(float(values.max()), 1e-300) * NOTHING
+    kept = slice(-max(k, int((values > least).sum())), None)  # eigenvalues rise
+    values, vectors = np.maximum(values[kept], least), vectors[:, kept]
     whiten, color = vectors / np.sqrt(values), vectors * np.sqrt(values)
     left = np.einsum("ijl,ia,jb,lc->abc", compressed.tensor, whiten, whiten, whiten, optimize=True)
-    found, history, steady = np.empty((k, k)), [], True
+    found, history, steady = np.empty((len(values), k)), [], True
     for h in range(k):
-        vector, value, ended = _component(left, rng, min(max_iter, ITERATIONS), tol)
+        vector, value, ended = _component(left, rng, min(max_iter, ITERATIONS), tol, n_starts)
         found[:, h] = vector
         steady = steady and ended
         left = left - value * np.einsum("a,b,c->abc", vector, vector, vector)
@@ -35,12 +47,14 @@ def tensor_power(
     return expand(tensor, color @ found, compressed, np.array(history), steady, reason)
 
 
-def _component(tensor: Array, rng: np.random.Generator, max_iter: int, tol: float) -> tuple[Array, float, bool]:
+def _component(
+    tensor: Array, rng: np.random.Generator, max_iter: int, tol: float, n_starts: int
+) -> tuple[Array, float, bool]:
     """The best of several random starts of u <- T(I, u, u) / norm, then iterated until steady."""
-    k = tensor.shape[0]
-    u = rng.standard_normal((RESTARTS, k))
+    m = tensor.shape[0]
+    u = rng.standard_normal((n_starts, m))
     u /= np.linalg.norm(u, axis=1, keepdims=True)
-    flat = tensor.reshape(k, k * k)
+    flat = tensor.reshape(m, m * m)
 
     def step(u: Array) -> Array:
         image = (u[:, :, None] * u[:, None, :]).reshape(len(u), -1) @ flat.T

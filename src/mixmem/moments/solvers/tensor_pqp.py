@@ -40,6 +40,8 @@ def alternate(
 
     A positive number of PQP steps, or a negative number of cycles of coordinate descent towards each row's minimiser.
     """
+    if rule == 0:
+        raise ValueError("rule must be a number of steps or, below zero, of cycles; 0 would update nothing")
     runs, k = len(starts), starts[0][0].shape[1]
     factors = [np.zeros((runs, d, k)) for d in tensors.shape[1:]]
     for r, start in enumerate(starts):

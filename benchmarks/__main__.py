@@ -17,6 +17,7 @@ from benchmarks import (
     coverage,
     crowd,
     crowd_settings,
+    crowd_speed,
     demonstration,
     growth,
     large,
@@ -59,6 +60,7 @@ BENCHMARKS = {
     "bounds": bounds.run,
     "crowd": crowd.run,
     "crowd_settings": crowd_settings.run,
+    "crowd_speed": crowd_speed.run,
 }
 FIGURES = {"peers": peers.plot}
 RESULTS = Path(__file__).parent / "results"

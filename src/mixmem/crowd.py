@@ -8,7 +8,7 @@
 
 from mixmem.models.crowd.labels import Labels, read_labels, read_truth
 from mixmem.models.crowd.model import DawidSkene, MajorityVote, OneCoinDawidSkene
-from mixmem.models.crowd.scoring import calibration_error, error_rate
+from mixmem.models.crowd.scoring import calibration_error, error_rate, expected_error, log_loss
 
 __all__ = [
     "DawidSkene",
@@ -17,6 +17,8 @@ __all__ = [
     "OneCoinDawidSkene",
     "calibration_error",
     "error_rate",
+    "expected_error",
+    "log_loss",
     "read_labels",
     "read_truth",
 ]

@@ -19,7 +19,7 @@ from mixmem.models.crowd.choose import choose_model
 from mixmem.models.crowd.fits import MODELS, PUBLISHED_ROUNDS, SOLVERS, STARTS, Fit, Settings, fit_labels
 from mixmem.models.crowd.labels import COLUMNS, Labels, known_classes, read_labels, read_truth
 from mixmem.models.crowd.results import probability_frame, task_frame, worker_frame
-from mixmem.models.crowd.rounds import Passes
+from mixmem.models.crowd.voices import heard
 from mixmem.parameters import Allowed, check_parameters, check_values
 from mixmem.seeds import seed_sequence
 from mixmem.typing import Array
@@ -54,7 +54,7 @@ PARAMETERS = {
     "solver": _one_of(*SOLVERS),
     "smoothing": _number(1e-6, "a positive number"),
     "n_communities": _whole(2),
-    "prior": _one_of("uniform", "estimate"),
+    "prior": _one_of("auto", "uniform", "estimate"),
     "compat": Allowed("None or 'zhang'", lambda value: value is None or value == "zhang"),
     "columns": Allowed(
         "three names of columns: of the task, the worker and the label",
@@ -134,14 +134,14 @@ class DawidSkene(Estimator):
     def __init__(
         self,
         n_iter: int = 300,
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         *,
-        model: str = "community",
+        model: str = "blend",
         start: str = "majority",
         solver: str = "pqp",
         smoothing: float = 0.5,
         n_communities: int = 3,
-        prior: str = "uniform",
+        prior: str = "auto",
         compat: str | None = None,
         columns: Sequence[str] = COLUMNS,
         classes: Sequence[Any] | None = None,
@@ -208,13 +208,9 @@ class DawidSkene(Estimator):
         place = {worker: w for w, worker in enumerate(self.encoded_.worker_ids.tolist())}
         unseen = len(place)
         lookup = np.array([place.get(worker, unseen) for worker in labels.worker_ids.tolist()], dtype=np.int32)
-        tables = np.concatenate([self._fit.confusion, self._fit.typical[None]])
         labels = replace(labels, workers=lookup[labels.workers], worker_ids=np.arange(unseen + 1))
-        passes = Passes(labels, np.full(labels.n_tasks, -1, dtype=np.int32))
-        posterior = passes.shares()
-        if self.model_ != "majority":
-            with kernel_threads(self.n_jobs):
-                passes.classify(np.log(np.maximum(tables, 1e-300)), self._fit.prior, posterior)
+        with kernel_threads(self.n_jobs):
+            posterior = heard(self._fit.voices, labels, self._fit.dependence)
         return probability_frame(labels, posterior)
 
     @property
@@ -256,7 +252,7 @@ class DawidSkene(Estimator):
             solver=self.solver,
             smoothing=float(self.smoothing),
             n_communities=int(self.n_communities),
-            estimate_prior=self.prior == "estimate",
+            estimate_prior=self.prior == "estimate" or (self.prior == "auto" and not published),
             published=published,
         )
 
@@ -310,7 +306,7 @@ class OneCoinDawidSkene(DawidSkene):
     {'t1': 1}
     """
 
-    def __init__(self, n_iter: int = 300, tol: float = 1e-4, *, columns: Sequence[str] = COLUMNS):
+    def __init__(self, n_iter: int = 300, tol: float = 1e-3, *, columns: Sequence[str] = COLUMNS):
         super().__init__(n_iter, tol, model="one_coin", columns=columns)
 
 

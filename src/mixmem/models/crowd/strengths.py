@@ -22,8 +22,8 @@ class Strengths:
     """Workers of one accuracy each, who follow it more or less strictly; some label at random.
 
     In class j, worker w's labels have a Dirichlet prior around right labels with the worker's accuracy and wrong ones
-    as all workers choose them. Its strength is one of ``strengths``: a large one means one accuracy whatever the class, a
-    small one a confusion matrix of the worker's own. Which strength a worker has, or whether the labels do not depend
+    as all workers choose them. Its strength is one of ``strengths``: a large one means one accuracy whatever the class,
+    a small one a confusion matrix of the worker's own. Which strength a worker has, or whether the labels do not depend
     on the class at all, is weighed by the labels' own likelihood, and how common each is is learned from all workers.
     The accuracy is the same in every class before the worker's labels are seen: an accuracy per class, learned from all
     workers, would let a rare class drift to another one. With ``own=False`` it is the same for all workers, too.

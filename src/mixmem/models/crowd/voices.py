@@ -33,7 +33,7 @@ class TableVoice:
 
 @dataclass(frozen=True)
 class VoteVoice:
-    """Votes that count ``weights`` (W + 1,), the last of a typical worker, beside ``pull`` votes split as ``mean`` (K,)."""
+    """Votes that count ``weights`` (W + 1,), the last a typical worker's, beside ``pull`` votes split as ``mean``."""
 
     share: float
     weights: Array
@@ -42,10 +42,10 @@ class VoteVoice:
 
     def classify(self, labels: Labels) -> Array:
         """Class probabilities (n, K) of tasks whose workers are places among the weights."""
-        shares = np.zeros((labels.n_tasks, labels.n_classes))
+        shares, off = np.zeros((labels.n_tasks, labels.n_classes)), np.empty((1, len(self.weights)))
         vote_pass(
             labels.starts, labels.workers, labels.labels, np.full(labels.n_tasks, -1, dtype=np.int32), self.weights,
-            self.mean, self.pull, np.array([0, labels.n_tasks]), 0, 1, shares, np.empty((1, len(self.weights))), np.empty(1),
+            self.mean, self.pull, np.array([0, labels.n_tasks]), 0, 1, shares, off, np.empty(1),
         )  # fmt: skip
         return shares
 

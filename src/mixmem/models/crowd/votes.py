@@ -18,7 +18,7 @@ ROUNDS, TOLERANCE = 100, 1e-4
 
 @dataclass(frozen=True)
 class WeightedVotes:
-    """``shares`` (n, K) of tasks, from labels that count ``weights`` (W,) beside ``pull`` votes split as ``mean`` (K,)."""
+    """``shares`` (n, K) of tasks, from labels that count ``weights`` (W,) beside ``pull`` votes split as ``mean``."""
 
     shares: Array
     weights: Array
@@ -42,8 +42,8 @@ def wawa(passes: Passes) -> WeightedVotes:
 def bwa(passes: Passes, *, n_iter: int = ROUNDS, tol: float = TOLERANCE) -> WeightedVotes:
     """Bayesian weighted average (Li, Rubinstein, Cohn 2019): labels are the task's unknown point plus a worker's noise.
 
-    A task's point z_i ~ N(mean, 1), a label's indicator ~ N(z_i, 1 / v_w), v_w ~ Gamma with mean as the vote shares give
-    it and ``PRECISION`` labels' weight; the points, precisions and mean are taken in turn.
+    A task's point z_i ~ N(mean, 1), a label's indicator ~ N(z_i, 1 / v_w), v_w ~ Gamma with mean as the vote shares
+    give it and ``PRECISION`` labels' weight; the points, precisions and mean are taken in turn.
     """
     labels, shares = passes.labels, passes.shares()
     given = np.bincount(labels.workers, minlength=labels.n_workers)

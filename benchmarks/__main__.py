@@ -18,6 +18,7 @@ from benchmarks import (
     crowd,
     crowd_settings,
     crowd_speed,
+    crowd_use,
     demonstration,
     growth,
     large,
@@ -61,6 +62,7 @@ BENCHMARKS = {
     "crowd": crowd.run,
     "crowd_settings": crowd_settings.run,
     "crowd_speed": crowd_speed.run,
+    "crowd_use": crowd_use.run,
 }
 FIGURES = {"peers": peers.plot}
 RESULTS = Path(__file__).parent / "results"

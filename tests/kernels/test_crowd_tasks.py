@@ -21,8 +21,8 @@ def test_minimax_pass(shape, frozen):
     posterior = probabilities(n, k)
     for first, last in ((0, 3), (2, 3)):
         agree(
-            crowd_tasks.minimax_pass, reference.minimax_pass, starts, workers, labels, known, sigma, tau, 0.3, frozen, bounds,
-            first, last, posterior, empty(3, n_workers, k + 1, k), empty(3), empty(3),
+            crowd_tasks.minimax_pass, reference.minimax_pass, starts, workers, labels, known, sigma, tau, 0.3, frozen,
+            bounds, first, last, posterior, empty(3, n_workers, k + 1, k), empty(3), empty(3),
         )  # fmt: skip
 
 

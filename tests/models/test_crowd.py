@@ -233,8 +233,8 @@ def test_tables_say_what_a_user_asks(fitted, crowd):
     assert tasks.index.name == "task"
     assert (tasks["votes"] == 6).all()
     assert tasks["label"].equals(fitted.labels_.rename("label"))
-    assert list(workers)[:4] == ["labels", "reliability", "reliability_se", "information"]
-    assert len(list(workers)) == 4 + 2 * 9
+    assert list(workers)[:4] == ["labels", "reliability", "reliability_se", "reliability_low"]
+    assert len(list(workers)) == 8 + 2 * 9
     np.testing.assert_allclose(workers["p(1|0)"], fitted.confusion_[:, 0, 1])
 
 
@@ -442,21 +442,26 @@ def folder(tmp_path, crowd):
 
 
 def test_the_command_writes_its_files(folder, capsys):
-    arguments = ["crowd", "labels.csv", "--truth", "truth.csv", "--gold", "truth.csv", "--out", "out"]
+    pd.read_csv(folder / "truth.csv").head(100).to_csv(folder / "gold.csv", index=False)
+    arguments = ["crowd", "labels.csv", "--truth", "truth.csv", "--gold", "gold.csv", "--out", "out"]
     paths = [str(folder / word) if word.endswith((".csv", "out")) and word[0] != "-" else word for word in arguments]
     assert main(paths) == 0
     text = capsys.readouterr().out
     assert "1,800 labels by 30 workers for 300 tasks in 3 classes" in text
-    assert "wrong against the truth of 300 tasks: 0.00%" in text
+    assert "wrong against the truth of 200 tasks: " in text
+    assert "100 tasks of the truth were given as gold and are not counted" in text
     out = folder / "out"
-    assert sorted(path.name for path in out.iterdir()) == ["labels.csv", "report.html", "summary.json", "workers.csv"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "labels.csv", "model.mixmem", "report.html", "summary.json", "workers.csv",
+    ]  # fmt: skip
     assert pl.read_csv(out / "labels.csv").columns == [
         "task", "label", "probability", "entropy", "votes", "agreement", "p(0)", "p(1)", "p(2)",
     ]  # fmt: skip
     assert pl.read_csv(out / "workers.csv").height == 30
     summary = json.loads((out / "summary.json").read_text())
     assert summary["counts"] == {"labels": 1800, "tasks": 300, "workers": 30, "repeats": 0, "contradictions": 0}
-    assert summary["truth"]["error"] == 0.0
+    assert 0.0 < summary["truth"]["error"] <= summary["truth"]["majority_error"]
+    assert summary["truth"]["gold_left_out"] == 100
     page = (out / "report.html").read_text()
     assert "Workers who label at random" in page
     assert "Tasks to look at again" in page

@@ -25,14 +25,13 @@ NEAR_CHANCE = 0.05
 def further_labels(labels: Labels, fit: Fit, budget: int) -> pd.DataFrame:
     """Spread ``budget`` labels over tasks by what they are expected to gain.
 
-    Further labels are taken to come from a typical worker, and to count as little as the dependence between workers
-    leaves a label of a task that has so many. One label can often not change a task's class where two or three can: the
-    best number of up to three is found for every task, and the tasks with the largest gain per label come first.
-    Returns the tasks with the number of ``labels`` to buy, the ``gain`` in the probability of being right that all of
-    them bring, and the ``probability`` now.
+    Further labels are taken to come from a typical worker and to count in full. One label can often not change a task's
+    class where two or three can: the best number of up to three is found for every task, and the tasks with the largest
+    gain per label come first. Returns the tasks with the number of ``labels`` to buy, the ``gain`` in the probability
+    of being right that all of them bring, and the ``probability`` now.
     """
     votes = np.diff(labels.starts)
-    gains = expected_gains(fit.posterior, fit.typical, votes, fit.dependence.discount if fit.dependence else 0.0)
+    gains = expected_gains(fit.posterior, fit.typical)
     each = gains / np.arange(1, AHEAD + 1)
     number = each.argmax(axis=1) + 1
     rate = each.max(axis=1)
@@ -56,16 +55,16 @@ def further_labels(labels: Labels, fit: Fit, budget: int) -> pd.DataFrame:
     )
 
 
-def expected_gains(posterior: Array, typical: Array, votes: np.ndarray, discount: float) -> Array:
+def expected_gains(posterior: Array, typical: Array) -> Array:
     """Expected rise of the largest class probability by one to ``AHEAD`` further labels, (n, AHEAD)."""
     gains = np.zeros((len(posterior), AHEAD))
     for begin in range(0, len(posterior), CHUNK):
         part = slice(begin, begin + CHUNK)
-        gains[part] = _gains(posterior[part], typical, np.maximum(votes[part], 1.0), discount)
+        gains[part] = _gains(posterior[part], typical)
     return gains
 
 
-def _gains(posterior: Array, typical: Array, votes: Array, discount: float) -> Array:
+def _gains(posterior: Array, typical: Array) -> Array:
     n, k = posterior.shape
     considered = min(CONSIDERED, k)
     top = np.argsort(-posterior, axis=1, kind="stable")[:, :considered]
@@ -76,14 +75,10 @@ def _gains(posterior: Array, typical: Array, votes: Array, discount: float) -> A
     share = now / now.sum(axis=1, keepdims=True)
     gains = np.zeros((n, AHEAD))
     for ahead in range(1, AHEAD + 1):
-        # The n-th label of a task moves log probabilities by the rise of n ** (1 - discount).
-        power = ((votes + ahead) ** (1.0 - discount) - votes ** (1.0 - discount)) / ahead
         after = np.zeros(n)
         for outcome in product(range(considered), repeat=ahead):
             likelihood = np.prod([table[:, a] for a in outcome], axis=0)
-            chance = (share * likelihood).sum(axis=1)
-            moved = now * likelihood ** power[:, None]
-            after += chance * moved.max(axis=1) / moved.sum(axis=1) * now.sum(axis=1)
+            after += (share * likelihood).max(axis=1) * now.sum(axis=1)
         gains[:, ahead - 1] = np.maximum(after - posterior.max(axis=1), 0.0)
     return gains
 

@@ -121,11 +121,11 @@ def _from_wide(table: Table) -> Found | None:
     if table.n_columns < 3 or any(name in ("worker", *OTHER_NAMES["worker"]) for name in plain):
         return None
     task = next((j for j, name in enumerate(plain) if name in ("task", *OTHER_NAMES["task"])), 0)
-    keys = _values(table, task)
+    keys = plain_values(table, task)
     if len(set(keys.tolist())) < len(keys) or (keys == None).any():  # noqa: E711 (an array)
         return None
     workers = [j for j in range(table.n_columns) if j != task]
-    cells = [_values(table, j) for j in workers]
+    cells = [plain_values(table, j) for j in workers]
     given = [{value for value in column.tolist() if value is not None} for column in cells]
     union = set().union(*given)
     shared = [any(own & other for k, other in enumerate(given) if k != j) for j, own in enumerate(given)]
@@ -145,7 +145,7 @@ def _from_wide(table: Table) -> Found | None:
     return Found([(_as_coded(column), name) for column, name in zip(columns, COLUMNS, strict=True)], note)
 
 
-def _values(table: Table, place: int) -> np.ndarray:
+def plain_values(table: Table, place: int) -> np.ndarray:
     """A column's cells as Python objects, None where missing."""
     column = usable(table.column(place))
     if isinstance(column, Coded):

@@ -11,6 +11,8 @@ from mixmem.words import listed, short
 
 LEFT = 0.5
 """Half of the shares' sum of differences: how far shares of classes may leave those of the votes."""
+ENOUGH = 50
+"""Tasks from which shares of classes tell something."""
 NOBODY = 0.05
 """Share of tasks whose label nobody gave, above which it is serious."""
 MANY_NUMBERS = 12
@@ -33,10 +35,10 @@ def label_doubts(labels: Labels) -> list[Notice]:
     if looks_numeric(labels):
         found.append(Notice(
             "labels-look-numeric", "serious",
-            f"the labels are {len(values)} different numbers from {min(values):g} to {max(values):g}, and each was taken "
-            "for a class of its own",
-            "if they are ratings, use mixmem.crowd.NumericRatings (mixmem crowd --ratings), or put them "
-            "into few classes",
+            f"the labels are {len(values)} different numbers from {min(values):g} to {max(values):g}, each taken for a "
+            "class of its own",
+            "if they are ratings, use mixmem.crowd.NumericRatings (mixmem crowd --ratings bias), or make them few "
+            "classes",
         ))  # fmt: skip
     same: dict[object, list[str]] = {}
     for value in values:
@@ -81,7 +83,7 @@ def _shares(labels: Labels, fit: Fit) -> list[Notice]:
     shares = fit.posterior.mean(axis=0)
     gone = [j for j in range(labels.n_classes) if votes[j] >= 0.02 and shares[j] < votes[j] / 5.0]
     left = 0.5 * float(np.abs(votes - shares).sum())
-    if not gone and left < LEFT:
+    if labels.n_tasks < ENOUGH or (not gone and left < LEFT):
         return []
     what = listed([repr(short(str(labels.classes[j]))) for j in gone]) if gone else "classes"
     return [Notice(

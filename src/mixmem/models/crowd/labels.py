@@ -134,10 +134,12 @@ def known_classes(labels: Labels, truth: dict[Any, Any]) -> np.ndarray:
     """
     place = {value: j for j, value in enumerate(labels.classes.tolist())}
     known = np.full(labels.n_tasks, -1, dtype=np.int32)
+    if not truth:
+        return known
     for i, task in enumerate(labels.tasks.tolist()):
         if task in truth:
             known[i] = place.get(truth[task], labels.n_classes)
-    if truth and (known < 0).all():
+    if (known < 0).all():
         raise InputError(
             f"none of the {len(truth):,} tasks of the truth has labels: {listing(map(str, truth), 3)} there, "
             f"{listing(map(str, labels.tasks[:4]), 3)} here; check that both use the same ids and types"

@@ -20,6 +20,7 @@ from mixmem.models.crowd.advice import further_labels, label_quality, worker_adv
 from mixmem.models.crowd.choose import choose_model
 from mixmem.models.crowd.classifier import hear_classifier, read_probabilities
 from mixmem.models.crowd.columns import COLUMNS
+from mixmem.models.crowd.dependence import Dependence
 from mixmem.models.crowd.doubts import doubts
 from mixmem.models.crowd.fits import PUBLISHED_ROUNDS, Fit, Settings, fit_labels
 from mixmem.models.crowd.labels import Labels, joined, known_classes, read_labels, read_truth, with_classes
@@ -229,6 +230,12 @@ class DawidSkene(Estimator):
         names = [name for name in ("weight", "trust", "ability") if name in self._fit.further]
         values = self._fit.further[names[0]] if names else np.einsum("wjj->w", self._fit.confusion) / len(self.classes_)
         return pd.Series(values, index=pd.Index(self.encoded_.worker_ids, name="worker"), name="skill")
+
+    @property
+    def dependence_(self) -> Dependence | None:
+        """Return how far workers err together, and what that takes from certainty (model "blend" only)."""
+        check_is_fitted(self)
+        return self._fit.dependence
 
     def advise(self, budget: int) -> pd.DataFrame:
         """Return the tasks that ``budget`` further labels are best spent on, with the number of labels for each.

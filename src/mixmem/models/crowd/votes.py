@@ -13,7 +13,7 @@ from mixmem.typing import Array
 
 PRECISION = 15.0
 """Labels that a worker's precision is worth before any is seen (BWA)."""
-ROUNDS, TOLERANCE = 100, 1e-4
+ROUNDS, TOLERANCE = 100, 1e-3
 
 
 @dataclass(frozen=True)

@@ -41,9 +41,11 @@ def further_labels(labels: Labels, fit: Fit, budget: int) -> pd.DataFrame:
     left = budget - int(number[chosen].sum())
     chosen = chosen[rate[chosen] > 0.0]
     bought = number[chosen].copy()
-    if left > 0 and len(chosen) < len(order) and rate[order[len(chosen)]] > 0.0:
-        # What is left does not reach for the next task's best number: it gets what there is.
-        chosen, bought = np.append(chosen, order[len(chosen)]), np.append(bought, left)
+    others = order[len(chosen) :]
+    if 0 < left <= AHEAD and len(others) and gains[others, left - 1].max() > 0.0:
+        # What is left does not reach for the next task's best number: it goes where so many gain most.
+        chosen = np.append(chosen, others[gains[others, left - 1].argmax()])
+        bought = np.append(bought, left)
     return pd.DataFrame(
         {
             "labels": bought,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mixmem.models.crowd.dependence import Dependence, measure
+from mixmem.models.crowd.dependence import Dependence, favour_given, measure
 from mixmem.models.crowd.rounds import LogPrior, Passes, Rounds, run_rounds
 from mixmem.models.crowd.strengths import Strengths
 from mixmem.models.crowd.votes import WeightedVotes, bwa
@@ -64,4 +64,5 @@ def run_blend(passes: Passes, start: Array, counts: Array, *, n_iter: int, tol: 
     members = tuple(Member(each, *fit) for each, fit in zip(shares, fitted, strict=True))
     mean = (1.0 - loose) * first.posterior + loose * second.posterior
     tempered = dependence.temper(mean, np.diff(passes.labels.starts))
-    return Blend(passes.with_known((1.0 - share) * tempered + share * votes.shares), members, votes, dependence)
+    found = favour_given((1.0 - share) * tempered + share * votes.shares, passes.labels)
+    return Blend(passes.with_known(found), members, votes, dependence)

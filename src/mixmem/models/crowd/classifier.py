@@ -30,7 +30,7 @@ def read_probabilities(source: Any, labels: Labels) -> Array:
             f"the classifier's probabilities lack a column for the class {missing[0]!r}; expected "
             f"{listing(map(str, labels.classes.tolist()))}: name the columns as the labels are"
         )
-    found = source.reindex(index=labels.tasks, columns=labels.classes).to_numpy(dtype=float)
+    found = source.reindex(index=labels.tasks, columns=labels.classes).to_numpy(dtype=float, copy=True)
     here = ~np.isnan(found).any(axis=1)
     if not here.any():
         raise InputError("none of the tasks has a classifier's probabilities; expected a DataFrame indexed by task id")

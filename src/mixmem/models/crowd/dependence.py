@@ -22,6 +22,10 @@ USUAL, DOUBT = 0.05, 0.25
 """Mean excess of crowds whose workers err together, and the share of crowds expected to be independent."""
 
 
+NOBODY = 1.0 / 3.0
+"""Weight of classes that none of a task's workers named, beside those that were: they need stronger evidence."""
+
+
 @dataclass(frozen=True)
 class Dependence:
     """``excess``: correlation of right and wrong among a task's labels, with its standard ``error``; ``probability``
@@ -38,6 +42,15 @@ class Dependence:
         scores = power[:, None] * np.log(np.maximum(posterior, 1e-9))
         found = np.exp(scores - scores.max(axis=1, keepdims=True))
         return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def favour_given(posterior: Array, labels: Labels) -> Array:
+    """Return class probabilities (n, K) with those of classes that nobody named for the task made smaller."""
+    named = np.zeros(posterior.shape, dtype=bool)
+    named[labels.task_of, labels.labels] = True
+    named[np.diff(labels.starts) == 0] = True
+    found = np.where(named, posterior, NOBODY * posterior)
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
 def measure(labels: Labels, confusion: Array, posterior: Array) -> Dependence:

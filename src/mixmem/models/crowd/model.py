@@ -252,9 +252,9 @@ class DawidSkene(Estimator):
         """Write the model with its labels to a file that :meth:`load` reads; nothing in it can run code."""
         check_is_fitted(self)
         arrays, header = to_stored(self.encoded_, self._fit)
-        kept = {
-            name: value for name, value in self.get_params(deep=False).items() if name not in ("random_state", "n_jobs")
-        }
+        kept = {name: value for name, value in self.get_params(deep=False).items() if name != "n_jobs"}
+        if not isinstance(self.random_state, (int, type(None))):
+            kept["random_state"] = None  # a generator's state is not worth keeping
         kept["columns"] = list(kept["columns"])
         kept["classes"] = None if kept["classes"] is None else list(kept["classes"])
         more = {"parameters": kept, "model": self.model_, "held_out": self.held_out_, "gold": list(self.gold_.items())}
@@ -312,6 +312,10 @@ class DawidSkene(Estimator):
         found = self._predicted(replace(known, classes=self.classes_, labels=lookup[known.labels]))
         start = np.full((labels.n_tasks, labels.n_classes), 1e-3)
         start[:, columns] += found.to_numpy()
+        fresh = np.unique(labels.task_of[lookup[labels.labels] < 0])  # tasks with labels of other classes: by votes
+        start[fresh] = 1e-3
+        votes = np.isin(labels.task_of, fresh)
+        np.add.at(start, (labels.task_of[votes], labels.labels[votes]), 1.0)
         return np.asarray(start / start.sum(axis=1, keepdims=True))
 
     def _fit_to(

@@ -27,6 +27,9 @@ class Strengths:
     on the class at all, is weighed by the labels' own likelihood, and how common each is is learned from all workers.
     The accuracy is the same in every class before the worker's labels are seen: an accuracy per class, learned from all
     workers, would let a rare class drift to another one. With ``own=False`` it is the same for all workers, too.
+
+    A label is no evidence of itself: with ``own``, of the n labels l that a worker gave, n - 1 count for that label's
+    probabilities, so that a label given once says what other workers' labels say.
     """
 
     def __init__(self, strengths: Sequence[float], *, own: bool = True):
@@ -35,6 +38,9 @@ class Strengths:
 
     def update(self, counts: Array) -> Array:
         n_workers = len(counts)
+        if self.own:
+            given = counts.sum(axis=2, keepdims=True)
+            counts = counts * (np.maximum(given - 1.0, 0.0) / np.maximum(given, 1e-9))
         if self.memberships is None:
             self.memberships = np.full((n_workers, len(self.strengths) + 1), 1.0 / (len(self.strengths) + 1))
         self._center(counts)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixmem.kernels.crowd import vote_pass
-from mixmem.models.crowd.dependence import Dependence
+from mixmem.models.crowd.dependence import Dependence, favour_given
 from mixmem.models.crowd.labels import Labels
 from mixmem.models.crowd.rounds import Passes
 from mixmem.typing import Array
@@ -65,4 +65,5 @@ def heard(voices: Sequence[Voice], labels: Labels, dependence: Dependence | None
     for votes in voices:
         if isinstance(votes, VoteVoice):
             total += votes.share * votes.classify(labels)
-    return np.asarray(total / sum(voice.share for voice in voices))
+    mean = np.asarray(total / sum(voice.share for voice in voices))
+    return mean if dependence is None else favour_given(mean, labels)

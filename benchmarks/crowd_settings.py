@@ -21,7 +21,8 @@ from mixmem.models.crowd import blend, dependence
 from mixmem.models.crowd.fits import Settings, fit_labels
 
 LOOSE = ((1.0,), (2.0,), (4.0,))
-VOTES = (0.0, 0.05, 0.1, 0.2)
+VOTES = (0.05, 0.1, 0.2)
+NOBODY = (1.0, 1.0 / 3.0)
 DISCOUNT = (0.4, 0.5, 0.6, 0.7, 0.8)
 
 
@@ -29,7 +30,8 @@ def run(*, quick: bool = False) -> Iterator[dict[str, Any]]:
     """Mean error of every setting; then, for every set, what the others choose and what that gives."""
     sets = list(public_sets())
     names = [each.name for each in sets]
-    grid = [{"LOOSE": loose, "VOTES": votes} for loose, votes in product(LOOSE[:1] if quick else LOOSE, VOTES)]
+    each_way = product(LOOSE[:1] if quick else LOOSE, VOTES[:2] if quick else VOTES, NOBODY)
+    grid = [dict(zip(("LOOSE", "VOTES", "NOBODY"), values, strict=True)) for values in each_way]
     errors = []
     for setting in grid:
         errors.append([_measures(each, {**setting, "DISCOUNT": dependence.DISCOUNT})[0] for each in sets])
@@ -56,7 +58,7 @@ def run(*, quick: bool = False) -> Iterator[dict[str, Any]]:
 
 
 def _words(setting: dict[str, Any]) -> str:
-    return f"loose strength {setting['LOOSE'][0]:g} votes {setting['VOTES']:g}"
+    return f"loose strength {setting['LOOSE'][0]:g} votes {setting['VOTES']:g} nobody {setting['NOBODY']:.2g}"
 
 
 def _row(what: str, error: float, off: float = np.nan, loss: float = np.nan, gap: float = np.nan) -> dict[str, Any]:
@@ -71,7 +73,7 @@ def _row(what: str, error: float, off: float = np.nan, loss: float = np.nan, gap
 
 def _measures(each: CrowdSet, constants: dict[str, Any]) -> tuple[float, float, float, float]:
     """Error, distance of the expected from it, log-loss and calibration error, with constants set meanwhile."""
-    owners = {"LOOSE": blend, "VOTES": blend, "DISCOUNT": dependence}
+    owners = {"LOOSE": blend, "VOTES": blend, "NOBODY": dependence, "DISCOUNT": dependence}
     with ExitStack() as stack:
         stack.enter_context(threads(None))
         for name, value in constants.items():

@@ -14,6 +14,8 @@ PULL = 4.0
 """Labels by which a worker's accuracy is drawn to that of all workers."""
 WRONG = 10.0
 """Labels per class, evenly over the wrong ones, beside those that all workers gave wrongly."""
+MOST_RANDOM = 0.5
+"""Share of workers that may be expected to label at random: else doubt about classes would make all of them so."""
 FLEXIBLE = 16.0
 """A worker of this strength or less has a confusion matrix of their own."""
 
@@ -38,14 +40,18 @@ class Strengths:
 
     def update(self, counts: Array) -> Array:
         n_workers = len(counts)
-        if self.own:
-            given = counts.sum(axis=2, keepdims=True)
-            counts = counts * (np.maximum(given - 1.0, 0.0) / np.maximum(given, 1e-9))
         if self.memberships is None:
             self.memberships = np.full((n_workers, len(self.strengths) + 1), 1.0 / (len(self.strengths) + 1))
         self._center(counts)
-        sizes = self.memberships.sum(axis=0) + 1.0
-        self.log_weights = np.log(sizes / sizes.sum())
+        if self.own:
+            given = counts.sum(axis=2, keepdims=True)
+            counts = counts * (np.maximum(given - 1.0, 0.0) / np.maximum(given, 1e-9))
+        weights = self.memberships.sum(axis=0) + 1.0
+        weights /= weights.sum()
+        if weights[-1] > MOST_RANDOM:
+            weights[:-1] *= (1.0 - MOST_RANDOM) / weights[:-1].sum()
+            weights[-1] = MOST_RANDOM
+        self.log_weights = np.log(weights)
         memberships, self.probabilities = np.empty_like(self.memberships), np.empty_like(counts)
         in_parts(
             lambda first, last: strength_pass(

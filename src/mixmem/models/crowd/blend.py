@@ -15,9 +15,9 @@ from mixmem.typing import Array
 
 STRICT = (1.0, 4.0, 16.0, 64.0, 256.0)
 """Strengths among which every worker's own is found by the labels' likelihood."""
-LOOSE = (1.0,)
+LOOSE = (2.0,)
 """Strength of the member that lets every worker have a confusion matrix."""
-VOTES = 0.1
+VOTES = 0.05
 """Share of the weighted votes, where workers err together."""
 
 

@@ -116,6 +116,11 @@ def variational_prior(sizes: Array) -> Array:
     return np.asarray(digamma(sizes + 1.0) - digamma((sizes + 1.0).sum()))
 
 
+def column_sums(posterior: Array) -> Array:
+    """Return the sums of columns (C,); one column after another, which is many times faster where there are few."""
+    return np.array([posterior[:, j].sum() for j in range(posterior.shape[1])])
+
+
 def run_rounds(
     passes: Passes, workers: WorkerModel, posterior: Array, counts: Array, *,
     n_iter: int, tol: float, log_prior: LogPrior = learned_prior,
@@ -123,9 +128,9 @@ def run_rounds(
     """Alternate until class probabilities change by less than ``tol`` per task, ``n_iter`` rounds at most."""
     history: list[float] = []
     converged = False
-    logs = log_prior(posterior.sum(axis=0))
-    for _ in range(n_iter):
-        logs = log_prior(posterior.sum(axis=0))
+    logs = log_prior(column_sums(posterior))
+    for step in range(n_iter):
+        logs = log_prior(column_sums(posterior)) if step else logs
         counts, value, change = passes.classify(workers.update(counts), logs, posterior)
         history.append(-value)
         if change < tol:

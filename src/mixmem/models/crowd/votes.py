@@ -8,7 +8,7 @@ import numpy as np
 
 from mixmem.engine.local import in_parts
 from mixmem.kernels.crowd import vote_pass
-from mixmem.models.crowd.rounds import Passes
+from mixmem.models.crowd.rounds import Passes, column_sums
 from mixmem.typing import Array
 
 PRECISION = 15.0
@@ -57,7 +57,7 @@ def bwa(passes: Passes, *, n_iter: int = ROUNDS, tol: float = TOLERANCE) -> Weig
     while rounds < n_iter and not converged:
         weights = (PRECISION + given) / (noise + off / k)
         off, change = _vote(passes, weights, mean, 1.0, shares)
-        mean = np.asarray(shares.mean(axis=0))
+        mean = column_sums(shares) / labels.n_tasks
         rounds, converged = rounds + 1, change < tol
     return WeightedVotes(shares, weights, mean, 1.0, rounds, converged)
 

@@ -17,6 +17,8 @@ from benchmarks import (
     coverage,
     crowd,
     crowd_settings,
+    crowd_speed,
+    crowd_use,
     demonstration,
     growth,
     large,
@@ -59,6 +61,8 @@ BENCHMARKS = {
     "bounds": bounds.run,
     "crowd": crowd.run,
     "crowd_settings": crowd_settings.run,
+    "crowd_speed": crowd_speed.run,
+    "crowd_use": crowd_use.run,
 }
 FIGURES = {"peers": peers.plot}
 RESULTS = Path(__file__).parent / "results"

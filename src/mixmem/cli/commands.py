@@ -226,11 +226,19 @@ def crowd(
     out: options.OutFolder,
     truth: options.Truth = None,
     gold: options.Gold = None,
-    model: options.CrowdModel = "community",
+    truth_columns: options.TruthColumns = None,
+    model: options.CrowdModel = "blend",
     start: options.CrowdStart = "majority",
-    prior: options.ClassPrior = "uniform",
+    prior: options.ClassPrior = "auto",
     rounds: options.Rounds = 300,
     columns: options.LabelColumns = "task,worker,label",
+    clean: options.Clean = False,
+    update: options.Update = None,
+    budget: options.Budget = None,
+    quality: options.Quality = False,
+    classifier: options.Classifier = None,
+    ratings: options.Ratings = None,
+    strict: options.Strict = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     config: options.Config = None,
@@ -238,23 +246,35 @@ def crowd(
     verbose: options.Verbose = False,
 ) -> None:
     """Find the true labels of tasks that a crowd has labelled, and how far to trust every worker."""
-    from mixmem.cli.crowd import CROWD_FILES, crowd_text, run_crowd, write_crowd
+    from mixmem.cli.crowd import CROWD_FILES, CrowdInput, crowd_text, names_of, run_crowd, truth_names, write_crowd
     from mixmem.storage.atomic import staged_folder
 
+    if ratings is not None:
+        from mixmem.cli.ratings import ratings_text, run_ratings, write_ratings
+
+        with options.shown(quiet, verbose), staged_folder(out, CROWD_FILES) as folder:
+            found = run_ratings(labels, ratings, names_of(columns), truth, truth_names(truth_columns))
+            write_ratings(folder, found)
+        if not quiet:
+            typer.echo(ratings_text(found, out))
+        return
     settings = {
         "model": model,
         "start": start,
         "prior": prior,
         "n_iter": rounds,
-        "columns": tuple(name.strip() for name in columns.split(",")),
+        "columns": names_of(columns),
+        "clean": clean,
         "random_state": seed,
         "n_jobs": jobs,
     }
+    source = CrowdInput(labels, truth, gold, truth_names(truth_columns), update, classifier)
     with options.shown(quiet, verbose), staged_folder(out, CROWD_FILES) as folder:
-        result = run_crowd(labels, settings, truth=truth, gold=gold, quiet=quiet)
-        write_crowd(folder, result)
+        result = run_crowd(source, settings, quiet=quiet)
+        write_crowd(folder, result, budget=budget, quality=quality)
     if not quiet:
         typer.echo(crowd_text(result, out))
+    options.end_strictly(strict, result.notices)
 
 
 @app.command()

@@ -16,14 +16,15 @@ from mixmem.kernels.reference.blocks import factorize_one
 from mixmem.kernels.reference.counts import block_triples, count_cells
 from mixmem.kernels.reference.crowd import (
     by_task,
-    community_pass,
-    digamma,
+    excess_agreement,
     expected_labels,
     label_pass,
-    minimax_pass,
+    to_probabilities,
+    vote_pass,
     vote_shares,
-    worker_programs,
 )
+from mixmem.kernels.reference.crowd_tasks import glad_pass, minimax_pass
+from mixmem.kernels.reference.crowd_workers import community_pass, digamma, strength_pass, worker_programs
 from mixmem.kernels.reference.em import em_pass
 from mixmem.kernels.reference.gibbs import assign_cells, drawn, membership_posterior, rows_above
 from mixmem.kernels.reference.grams import gram_sums
@@ -52,8 +53,10 @@ __all__ = [
     "em_pass",
     "exact_row",
     "exact_rows",
+    "excess_agreement",
     "expected_labels",
     "factorize_one",
+    "glad_pass",
     "gram_sums",
     "importance_sums",
     "label_pass",
@@ -72,7 +75,10 @@ __all__ = [
     "rows_above",
     "scatter_sums",
     "stream",
+    "strength_pass",
+    "to_probabilities",
     "unit",
+    "vote_pass",
     "vote_shares",
     "worker_programs",
 ]

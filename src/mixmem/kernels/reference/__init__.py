@@ -24,6 +24,21 @@ from mixmem.kernels.reference.crowd import (
     vote_shares,
     worker_programs,
 )
+from mixmem.kernels.reference.document_memberships import (
+    document_likelihood,
+    document_rounds,
+    expected_ratios,
+    settle_documents,
+    spread_counts,
+)
+from mixmem.kernels.reference.documents import (
+    add_to_totals,
+    add_to_words,
+    collapsed_sweep,
+    collapsed_sweeps,
+    left_out_likelihood,
+    topic_inverses,
+)
 from mixmem.kernels.reference.em import em_pass
 from mixmem.kernels.reference.gibbs import assign_cells, drawn, membership_posterior, rows_above
 from mixmem.kernels.reference.grams import gram_sums
@@ -35,28 +50,38 @@ from mixmem.kernels.reference.passes import add_features, pair_sums, scatter_sum
 from mixmem.kernels.reference.simplex import cholesky, memberships
 from mixmem.kernels.reference.special import log_gamma
 from mixmem.kernels.reference.streams import log_gamma_draw, mixed, stream, unit
+from mixmem.kernels.reference.tokens import draw_tokens, move_tokens
 
 __all__ = [
     "add_features",
+    "add_to_totals",
+    "add_to_words",
     "assign_cells",
     "block_triples",
     "box_steps",
     "by_task",
     "cholesky",
+    "collapsed_sweep",
+    "collapsed_sweeps",
     "community_pass",
     "count_cells",
     "descend_rows",
     "diagonalizing_sweep",
     "digamma",
+    "document_likelihood",
+    "document_rounds",
+    "draw_tokens",
     "drawn",
     "em_pass",
     "exact_row",
     "exact_rows",
     "expected_labels",
+    "expected_ratios",
     "factorize_one",
     "gram_sums",
     "importance_sums",
     "label_pass",
+    "left_out_likelihood",
     "locus_sums",
     "log_gamma",
     "log_gamma_draw",
@@ -65,13 +90,17 @@ __all__ = [
     "minimax_pass",
     "mix_at_nodes",
     "mixed",
+    "move_tokens",
     "node_sums",
     "pair_sums",
     "pqp_rows",
     "row_sums",
     "rows_above",
     "scatter_sums",
+    "settle_documents",
+    "spread_counts",
     "stream",
+    "topic_inverses",
     "unit",
     "vote_shares",
     "worker_programs",

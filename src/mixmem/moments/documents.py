@@ -214,14 +214,19 @@ def orthogonal_terms(tensor: Array, rng: np.random.Generator, restarts: int = 2,
     for _ in range(restarts):
         v = np.linalg.qr(rng.standard_normal((k, k)))[0]
         for at in range(rounds):
-            image = np.einsum("abh,ah->bh", (flat @ v).reshape(k, k, k), v)
+            image = _power(flat, v)
             if at < rounds // 2:
                 v = np.linalg.qr(image)[0]
             else:
                 left, _, right = np.linalg.svd(image)
                 v = left @ right
-            strength = np.einsum("bh,bh->h", np.einsum("abh,ah->bh", (flat @ v).reshape(k, k, k), v), v)
-            v = v * np.where(strength < 0.0, -1.0, 1.0)
+        strength = np.einsum("bh,bh->h", _power(flat, v), v)
         if (size := float((strength**2).sum())) > largest:
-            best, largest = v, size
+            best, largest = v * np.where(strength < 0.0, -1.0, 1.0), size
     return best
+
+
+def _power(flat: Array, v: Array) -> Array:
+    """Return T(v_h, ., v_h) for every column, (k, k); flat is the tensor as (k * k, k)."""
+    k = len(v)
+    return np.asarray(np.einsum("abh,ah->bh", (flat @ v).reshape(k, k, k), v))

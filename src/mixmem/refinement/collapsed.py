@@ -83,7 +83,7 @@ class Counts:
         self.totals = documents.sum(axis=0, dtype=np.float64)
 
     @classmethod
-    def begin(cls, corpus: Documents, topics: Any, prior: Prior, rounds: int = 10) -> Counts:
+    def begin(cls, corpus: Documents, topics: Any, prior: Prior, rounds: int = 5) -> Counts:
         """Return the counts that follow from topics (V, k), whose rows are words."""
         topics, alpha = padded(topics), prior.alpha
         documents = even_counts(corpus, prior)

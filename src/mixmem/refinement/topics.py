@@ -49,7 +49,7 @@ class TopicSettings:
     seeds: Array | None = None
     starts: Sequence[str] = STARTS
     refine: str | None = "auto"
-    max_iter: int = 60
+    max_iter: int = 40
     tol: float = 2e-3
 
 

@@ -24,6 +24,7 @@ from mixmem.kernels.reference.crowd import (
     vote_shares,
     worker_programs,
 )
+from mixmem.kernels.reference.digits import whole_numbers
 from mixmem.kernels.reference.document_memberships import (
     document_likelihood,
     document_rounds,
@@ -103,5 +104,6 @@ __all__ = [
     "topic_inverses",
     "unit",
     "vote_shares",
+    "whole_numbers",
     "worker_programs",
 ]

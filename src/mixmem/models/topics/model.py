@@ -22,6 +22,7 @@ from mixmem.progress import LineProgress, Progress, current
 from mixmem.refinement.online_topics import OnlineTopics
 from mixmem.refinement.topics import TopicFit, TopicSettings, first_prior, fit_topics
 from mixmem.results.topic_report import TopicReport, topic_doubts
+from mixmem.results.topic_uncertainty import difference_table, interval_table, word_covariances
 from mixmem.results.topics import coherence_of, similarity_of, top_word_table
 from mixmem.seeds import seed_sequence
 from mixmem.storage.model_file import load_model, save_model
@@ -116,7 +117,7 @@ class TopicModel(Transformer, Estimator):
         beta: float | str = "auto",
         start: str = "auto",
         refine: str | None = "auto",
-        max_iter: int = 60,
+        max_iter: int = 40,
         tol: float = 2e-3,
         seed_words: Any = None,
         random_state: int | np.random.Generator | None = None,
@@ -321,6 +322,34 @@ class TopicModel(Transformer, Estimator):
         """Return how alike topics are (k, k): one less the Jensen-Shannon divergence in bits."""
         self._check_fitted()
         return similarity_of(self.components_)
+
+    def intervals(self, level: float = 0.95, X: Any = None) -> pd.DataFrame:
+        """Return estimates, standard errors and intervals of the words' probabilities, as one table.
+
+        Columns: topic (from 1), word, estimate, standard_error, lower, upper. They stand on the documents that the
+        model was fitted to, or ``X``, with memberships taken as known: short documents make them somewhat too narrow.
+        """
+        topics, covariances = self._covariances(level, X)
+        return interval_table(topics, covariances, self.words_, level)
+
+    def differences(self, level: float = 0.95, X: Any = None) -> pd.DataFrame:
+        """Return how each word differs between a topic and the other topic that is nearest in it, as one table.
+
+        Columns: topic (from 1), word, probability, versus, log2_fold_change, lower, upper, z. Of cells this is
+        differential expression. A word whose interval lies above zero is more frequent in the topic than in any other.
+        """
+        if self.n_components < 2:
+            raise InputError("there is one topic, which differs from no other; expected n_components of at least 2")
+        topics, covariances = self._covariances(level, X)
+        return difference_table(topics, covariances, self.words_, level)
+
+    def _covariances(self, level: float, X: Any) -> tuple[Array, Array]:
+        self._check_fitted()
+        if not isinstance(level, (int, float, np.number)) or not 0.0 < level < 1.0:
+            raise InputError(f"level is the share of intervals that hold the truth, between 0 and 1; got {level!r}")
+        corpus = self._documents(X)
+        topics = np.ascontiguousarray(self.components_.T)
+        return topics, word_covariances(corpus, topics, self.transform(corpus), self.beta_)
 
     def merge(self, groups: Sequence[Sequence[int]]) -> Self:
         """Return a model in which groups of topics, counted from 1, are one topic each; the others stay.

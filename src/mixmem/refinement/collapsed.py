@@ -30,8 +30,8 @@ from mixmem.kernels.tokens import draw_tokens, move_tokens
 from mixmem.typing import Array
 
 Table = NDArray[np.float32]
-PASS_ROUNDS = 8
-"""Rounds in which a document settles by itself."""
+BEGIN_ROUNDS, PASS_ROUNDS = 3, 8
+"""Rounds in which documents settle at the start, and by themselves where they are not held."""
 WORK = 4
 """Additions per nonzero and topic of a sweep, by which threads are given out."""
 
@@ -83,24 +83,28 @@ class Counts:
         self.totals = documents.sum(axis=0, dtype=np.float64)
 
     @classmethod
-    def begin(cls, corpus: Documents, topics: Any, prior: Prior, rounds: int = 5) -> Counts:
-        """Return the counts that follow from topics (V, k), whose rows are words."""
-        topics, alpha = padded(topics), prior.alpha
-        documents = even_counts(corpus, prior)
-        in_documents(corpus, lambda first, last: document_rounds(
-            *csr(corpus), first, last, alpha, topics, rounds, 1e-2, documents
-        ), len(alpha) * rounds)  # fmt: skip
-        shares = np.empty((corpus.n_nonzeros, len(alpha)), dtype=np.float32)
-        ones = np.ones_like(corpus.counts)
+    def begin(cls, corpus: Documents, topics: Array, prior: Prior, shares: Table) -> Counts:
+        """Return the counts that follow from topics (V, k), whose rows are words; shares are filled in place."""
+        documents, table = even_counts(corpus, prior), padded(topics)
+
+        def run(first: int, last: int) -> None:
+            document_rounds(*csr(corpus), first, last, prior.alpha, table, BEGIN_ROUNDS, 1e-2, documents)
+
+        in_documents(corpus, run, len(prior.alpha) * BEGIN_ROUNDS)
+        counts = cls(corpus, documents, np.empty((corpus.n_words, len(prior.alpha)), dtype=np.float32), shares)
+        counts.refill(topics, prior)
+        return counts
+
+    def refill(self, topics: Array, prior: Prior) -> None:
+        """Set the shares to what follows from topics (V, k) and the documents' counts, and sum them."""
+        corpus, table, ones = self.corpus, padded(topics), np.ones_like(self.corpus.counts)
 
         def fill(first: int, last: int) -> None:
-            part = shares[corpus.indptr[first] : corpus.indptr[last]]
-            spread_counts(corpus.indptr, corpus.indices, ones, first, last, alpha, topics, documents, part)
+            part = self.shares[corpus.indptr[first] : corpus.indptr[last]]
+            spread_counts(corpus.indptr, corpus.indices, ones, first, last, prior.alpha, table, self.documents, part)
 
-        in_documents(corpus, fill, len(alpha))
-        counts = cls(corpus, documents, np.empty((corpus.n_words, len(alpha)), dtype=np.float32), shares)
-        counts.recount()
-        return counts
+        in_documents(corpus, fill, len(prior.alpha))
+        self.recount()
 
     def recount(self) -> None:
         """Sum the shares again: rounding adds up over sweeps."""

@@ -19,7 +19,7 @@ from mixmem.refinement.online_topics import online_topics
 from mixmem.typing import Array
 
 FIRST_BETA = 0.05
-TRIAL_SWEEPS, EARLY_SWEEPS, DRAWN_SWEEPS, UNLEARNED_DRAWS, LAST_SWEEPS = 5, 15, 10, 2, 4
+TRIAL_SWEEPS, EARLY_SWEEPS, DRAWN_SWEEPS, UNLEARNED_DRAWS, LAST_SWEEPS = 2, 12, 7, 2, 3
 GIBBS_SWEEPS, GIBBS_WARM_UP = 200, 50
 STARTS = ("moments", "online")
 LARGE_COUNT = 50.0
@@ -27,6 +27,8 @@ LARGE_COUNT = 50.0
 NO_PRIOR = 1e-6
 HELD_BYTES, SAMPLE_BYTES, PASSES = 1_000_000_000, 250_000_000, 3
 """Shares of nonzeros that are held at most; those of a sample where they are more; passes over all documents then."""
+CALM = 5
+"""Every so many sweeps one does not go further than its step: what moves then tells how far the others are."""
 PUSH = 0.9
 """Sweeps go further than their step by this much: half as many lead as far; the last ones do not."""
 
@@ -50,7 +52,7 @@ class TopicSettings:
     starts: Sequence[str] = STARTS
     refine: str | None = "auto"
     max_iter: int = 40
-    tol: float = 2e-3
+    tol: float = 5e-4
 
 
 @dataclass(frozen=True)
@@ -131,8 +133,10 @@ def _settle(counts: Counts, prior: Prior, settings: TopicSettings, progress: Pro
     with progress.stage("settling", settings.max_iter) as done:
         counts.recount()
         while sweeps < settings.max_iter and change > settings.tol:
-            change = counts.sweep(prior, PUSH)
             sweeps += 1
+            moved = counts.sweep(prior, PUSH if sweeps % CALM else 0.0)
+            if sweeps % CALM == 0:
+                change = moved
             done(1)
         for _ in range(LAST_SWEEPS):
             counts.sweep(prior)
@@ -201,17 +205,20 @@ def _best_start(
     """Return the counts of the start that is likelier after a few sweeps, its name, and the likelihoods of all."""
     trials: dict[str, float] = {}
     best: tuple[Counts, str] | None = None
+    shares = np.empty((corpus.n_nonzeros, len(prior.alpha)), dtype=np.float32)  # the largest array: of one start only
     for name, one in zip(STARTS, seed.spawn(2), strict=True):
         if name not in settings.starts:
             continue
         topics = start_topics(name, corpus, prior, np.random.default_rng(one))
-        counts = Counts.begin(corpus, topics, prior)
+        counts = Counts.begin(corpus, topics, prior, shares)
         for _ in range(TRIAL_SWEEPS):
             counts.sweep(prior, PUSH)
         trials[name] = counts.left_out(prior)
         if best is None or trials[name] > trials[best[1]]:
             best = counts, name
     assert best is not None
+    if best[1] != name:
+        best[0].refill(best[0].topics(prior), prior)
     return best[0], best[1], trials
 
 

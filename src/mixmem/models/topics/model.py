@@ -118,7 +118,7 @@ class TopicModel(Transformer, Estimator):
         start: str = "auto",
         refine: str | None = "auto",
         max_iter: int = 40,
-        tol: float = 2e-3,
+        tol: float = 5e-4,
         seed_words: Any = None,
         random_state: int | np.random.Generator | None = None,
         n_jobs: int | None = None,

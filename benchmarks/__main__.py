@@ -31,6 +31,7 @@ from benchmarks import (
     starts,
     structure,
     sweeps,
+    topics,
     wide,
 )
 
@@ -57,6 +58,7 @@ BENCHMARKS = {
     "noise": noise.run,
     "popgen": popgen.run,
     "bounds": bounds.run,
+    "topics": topics.run,
     "crowd": crowd.run,
     "crowd_settings": crowd_settings.run,
 }

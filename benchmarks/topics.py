@@ -30,7 +30,7 @@ from mixmem.data.corpus_files import read_corpus
 from mixmem.data.documents import Documents
 from mixmem.engine.local import threads
 from mixmem.likelihood.documents import document_memberships, log_likelihoods
-from mixmem.results.topics import coherence_of
+from mixmem.likelihood.topic_coherence import coherence_of
 
 CORPORA = {"AP": DATA / "topics_ap" / "ap.dat.gz", "BBC": DATA / "topics_bbc" / "bbc.ldac.gz"}
 ITERATIONS, LONG = 200, 1000

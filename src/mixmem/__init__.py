@@ -26,6 +26,8 @@ _HOMES = {
     "token_moments": "moments.documents",
     "SimulatedDocuments": "results.simulate_documents",
     "simulate_documents": "results.simulate_documents",
+    "TopicChoice": "selection.n_topics",
+    "choose_topics": "selection.n_topics",
     "FitWarning": "errors",
     "InputError": "errors",
     "Schema": "data.schema",

@@ -55,6 +55,8 @@ from mixmem.results.simulate_documents import SimulatedDocuments as SimulatedDoc
 from mixmem.results.simulate_documents import simulate_documents as simulate_documents
 from mixmem.selection.n_components import KChoice as KChoice
 from mixmem.selection.n_components import choose_k as choose_k
+from mixmem.selection.n_topics import TopicChoice as TopicChoice
+from mixmem.selection.n_topics import choose_topics as choose_topics
 
 __version__: str
 
@@ -82,12 +84,14 @@ __all__ = [
     "SimulatedDocuments",
     "Simulation",
     "TokenMoments",
+    "TopicChoice",
     "TopicModel",
     "Variable",
     "__version__",
     "align_components",
     "alignment",
     "choose_k",
+    "choose_topics",
     "common_rows",
     "correct_second",
     "correct_third",

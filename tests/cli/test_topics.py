@@ -52,6 +52,15 @@ def test_files_of_a_fit(table, tmp_path, capsys):
     assert set(pl.read_csv(out / "top_words.csv")["by"]) == {"probability", "relevance", "frex"}
 
 
+def test_a_number_of_topics_is_chosen(table, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["topics", str(table), "-k", "1,2,5", "--out", str(out)]) == 0
+    assert "2 topics is the largest number tried that holds" in capsys.readouterr().out
+    assert pl.read_csv(out / "choose_k.csv")["n_components"].to_list() == [1, 2, 5]
+    assert len(pl.read_csv(out / "topics.csv").columns) == 3
+    assert "Number of topics" in (out / "report.html").read_text()
+
+
 def test_a_run_leaves_no_files_of_an_earlier_one(table, tmp_path):
     out = tmp_path / "out"
     for more in (["--by", "day"], []):
@@ -77,6 +86,7 @@ def test_options_reach_the_model(table, tmp_path, monkeypatch):
         (["--by", "knd"], "did you mean 'kind'"),
         (["--seed-words", "goal"], "--seed-words is TOPIC=WORDS"),
         (["--refine", "vb"], "refine must be"),
+        (["-k", "two"], "-k is a number of topics"),
         (["--min-df", "1000"], "no word is left"),
         (["-k", "4000"], "documents hold 24"),
         (["--column", "bdy"], "has no column 'bdy'"),

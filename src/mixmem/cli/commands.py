@@ -289,7 +289,6 @@ def topics(
     from mixmem.storage.atomic import staged_folder
 
     settings = {
-        "n_components": components,
         "alpha0": options.number_or_auto("--alpha0", alpha0, float),
         "beta": options.number_or_auto("--beta", beta, float),
         "start": start,
@@ -301,7 +300,7 @@ def topics(
     }
     reading = Reading(column, id_column, vocab, labels, by, stop_words, min_df, max_df, max_words)
     with options.shown(quiet, verbose), staged_folder(out, TOPIC_FILES) as folder:
-        result = run_topics(corpus, settings, reading, quiet=quiet)
+        result = run_topics(corpus, options.topic_numbers(components), settings, reading, quiet=quiet)
         write_topics(folder, result)
     if not quiet:
         typer.echo(topics_text(result, out))

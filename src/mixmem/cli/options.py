@@ -262,7 +262,16 @@ CorpusPath = Annotated[
         show_default=False,
     ),
 ]
-Topics = Annotated[int, typer.Option("-k", "--components", min=1, help="Number of topics.", show_default=False)]
+Topics = Annotated[
+    str,
+    typer.Option(
+        "-k",
+        "--components",
+        metavar="K|LIST",
+        help="Number of topics, or several such as 5,10,20,40 to choose from.",
+        show_default=False,
+    ),
+]
 TextColumn = Annotated[
     str | None,
     typer.Option(
@@ -426,6 +435,14 @@ def missing_of(texts: list[str] | None) -> list[str] | dict[str, list[str]] | No
             )
         found.setdefault(name if equals else "", []).extend(listed)
     return found[""] if list(found) == [""] else found or None
+
+
+def topic_numbers(text: str) -> list[int]:
+    """Numbers of topics, from a text such as 10 or 5,10,20."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() and int(part) >= 1 for part in parts):
+        raise InputError(f"-k is a number of topics of at least 1, or several such as 5,10,20; got {text!r}")
+    return [int(part) for part in parts]
 
 
 def seed_words_of(texts: list[str] | None) -> dict[int, list[str]] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,12 @@ from mixmem.progress import current
 from mixmem.records import plain
 from mixmem.results.notices import Notice
 from mixmem.results.topic_groups import by_groups
+from mixmem.selection.n_topics import TopicChoice, choose_topics
 from mixmem.storage.provenance import provenance
 
 TOPIC_FILES = (
     "report.html", "topics.csv", "top_words.csv", "memberships.csv", "topics_by.csv", "differences.csv", "model.mixmem",
-    "topics.json",
+    "topics.json", "choose_k.csv",
 )  # fmt: skip
 """What is written: a run that leaves a file out removes that of an earlier one."""
 TOP_WORDS, DIFFERENT_CELLS = 30, 200_000_000
@@ -86,6 +87,7 @@ class TopicRun:
     memberships: np.ndarray
     document: dict[str, Any]
     groups: pl.DataFrame | None
+    choice: TopicChoice | None
     attempts: Attempts
 
     @property
@@ -94,14 +96,22 @@ class TopicRun:
         return [*self.model.report_.warnings, *self.attempts.notices]
 
 
-def run_topics(path: Path, settings: Mapping[str, Any], reading: Reading, *, quiet: bool = False) -> TopicRun:
-    """Read, fit, and look at the topics from all sides."""
-    model = TopicModel(**settings)
+def run_topics(
+    path: Path, numbers: Sequence[int], settings: Mapping[str, Any], reading: Reading, *, quiet: bool = False
+) -> TopicRun:
+    """Read, choose the number of topics if there are several, fit, and look at the topics from all sides."""
+    model = TopicModel(numbers[0], **settings)
     check_values(model.get_params(deep=False), PARAMETERS)  # before the data are read: that may take long
     progress = current()
     with progress.stage("reading"):
         corpus = reading.corpus(path)
     announce_compilation(quiet)
+    choice = None
+    if len(numbers) > 1:
+        choice = choose_topics(
+            corpus.documents, numbers, random_state=settings["random_state"], n_jobs=settings["n_jobs"]
+        )
+        model.set_params(n_components=choice.n_components)
     model.fit(corpus.documents, words=corpus.words)
     attempts = Attempts()
     with progress.stage("memberships"):
@@ -113,15 +123,20 @@ def run_topics(path: Path, settings: Mapping[str, Any], reading: Reading, *, qui
     document = {
         "mixmem": __version__,
         "corpus": str(path),
-        "settings": {**settings, **{name: _text(value) for name, value in vars(reading).items()}},
+        "settings": {
+            "n_components": model.n_components,
+            **settings,
+            **{name: _text(value) for name, value in vars(reading).items()},
+        },
         "alpha": model.alpha_.tolist(),
         "beta": model.beta_,
         "prevalence": model.topic_prevalence_.tolist(),
         "coherence": coherence,
+        "choice": None if choice is None else {"reason": choice.reason, "table": choice.table.to_dict("records")},
         "report": model.report_.to_plain(),
         **provenance(),
     }
-    return TopicRun(model, corpus, memberships, document, groups, attempts)
+    return TopicRun(model, corpus, memberships, document, groups, choice, attempts)
 
 
 def write_topics(folder: Path, run: TopicRun) -> None:
@@ -135,6 +150,8 @@ def write_topics(folder: Path, run: TopicRun) -> None:
     ids: Any = run.corpus.ids or range(1, len(run.memberships) + 1)
     write_table(folder / "memberships.csv", pl.DataFrame({"document": list(ids), **shares}))
     model.save(folder / "model.mixmem")
+    if run.choice is not None:
+        write_table(folder / "choose_k.csv", as_polars(run.choice.table, PARAMETER_DIGITS))
     if run.groups is not None:
         write_table(folder / "topics_by.csv", run.groups)
     k, nonzeros = len(names), run.corpus.documents.n_nonzeros
@@ -167,6 +184,7 @@ def topics_text(run: TopicRun, out: Path) -> str:
     top = model.top_words(7, by="relevance").groupby("topic")["word"].agg(" ".join)
     lines = [
         *warned(run.notices),
+        *([] if run.choice is None else [f"{run.choice.reason} (choose_k.csv has all)"]),
         f"{report.documents:,} documents, {report.words:,} words, {report.tokens:,.0f} tokens; alpha0 "
         f"{model.alpha0_:.3g}, beta {model.beta_:.3g}",
         *(f"{h:>4} {share:>6.1%}  {top.get(h, '')}" for h, share in enumerate(model.topic_prevalence_, start=1)),

@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 
 from mixmem.data.corpus import Corpus
+from mixmem.likelihood.topic_coherence import largest
 from mixmem.models.topics.model import TopicModel
 from mixmem.output.page import shown_source, template
-from mixmem.results.topics import largest, word_scores
+from mixmem.results.topics import word_scores
 from mixmem.typing import Array
 from mixmem.words import plain_number, short
 
@@ -42,11 +43,26 @@ def render_topics_page(
         data=json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
         by=by,
         groups=[] if groups is None else _groups(groups),
+        choice=None if document["choice"] is None else _choice(document["choice"]),
         left_out=0 if groups is None else max(0, groups.height - SHOWN_GROUPS),
         colors=COLORS,
         number=plain_number,
         short=short,
     )
+
+
+def _choice(choice: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of topics tried, and a curve of how well each completes documents, 600 by 160."""
+    rows = choice["table"]
+    values = [row["completion"] for row in rows]
+    low, high = min(values), max(values)
+    heights = [140.0 - 120.0 * (value - low) / max(high - low, 1e-12) for value in values]
+    places = [40.0 + 520.0 * at / max(len(rows) - 1, 1) for at in range(len(rows))]
+    points = [
+        {"x": x, "y": y, "k": row["n_components"], "holds": row["holds"]}
+        for x, y, row in zip(places, heights, rows, strict=True)
+    ]
+    return {"reason": choice["reason"], "rows": rows, "points": points}
 
 
 def _topics(document: Mapping[str, Any], model: TopicModel) -> list[dict[str, Any]]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixmem.data.documents import Documents
+from mixmem.likelihood.topic_coherence import similarity_of
 from mixmem.moments.documents import SHORTEST
 from mixmem.records import Record
 from mixmem.results.notices import Notice
-from mixmem.results.topics import similarity_of
 from mixmem.typing import Array
 from mixmem.words import listed
 

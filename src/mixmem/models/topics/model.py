@@ -13,6 +13,7 @@ from mixmem.data.documents import Documents
 from mixmem.engine.local import threads
 from mixmem.errors import FitWarning, InputError
 from mixmem.likelihood.documents import completion, document_memberships
+from mixmem.likelihood.topic_coherence import coherence_of, similarity_of
 from mixmem.models._estimator import Estimator, Transformer
 from mixmem.models.topics.counts_input import documents_of, refuse_unfit, seeds_of, word_names
 from mixmem.models.topics.parameters import PARAMETERS
@@ -23,7 +24,7 @@ from mixmem.refinement.online_topics import OnlineTopics
 from mixmem.refinement.topics import TopicFit, TopicSettings, first_prior, fit_topics
 from mixmem.results.topic_report import TopicReport, topic_doubts
 from mixmem.results.topic_uncertainty import difference_table, interval_table, word_covariances
-from mixmem.results.topics import coherence_of, similarity_of, top_word_table
+from mixmem.results.topics import top_word_table
 from mixmem.seeds import seed_sequence
 from mixmem.storage.model_file import load_model, save_model
 from mixmem.typing import Array

@@ -41,3 +41,14 @@ def test_tokens_are_drawn_and_moved(by_word):
         **ROUNDING,
     )
     assert (after[-1].sum(axis=1) == words.sum(axis=1)).all()
+
+
+def test_tokens_begin_with_the_shares_of_their_nonzeros():
+    corpus, shares, words, own, *_ = topic_state()
+    starts = np.concatenate([[0], np.cumsum(corpus.counts.astype(np.int64))])
+    filled = agree(
+        tokens.begin_tokens, reference.begin_tokens, corpus.indptr, corpus.indices, starts, shares, 3,
+        np.zeros(starts[-1], np.uint16), np.zeros_like(own), np.zeros_like(words), **ROUNDING,
+    )  # fmt: skip
+    assert filled[-3].max() < K
+    np.testing.assert_array_equal(filled[-2].sum(axis=1), corpus.lengths)

@@ -276,7 +276,7 @@ def topics(
     beta: options.Beta = "auto",
     start: options.TopicStart = "auto",
     refine: options.TopicRefine = "auto",
-    rounds: options.Sweeping = 40,
+    rounds: options.Sweeping = 30,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     config: options.Config = None,

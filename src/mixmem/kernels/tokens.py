@@ -9,6 +9,31 @@ from mixmem.kernels.documents import LANES, ONE, ZERO
 from mixmem.kernels.streams import mixed, stream, unit
 
 
+@kernel
+def begin_tokens(indptr, indices, starts, shares, seed, topics, documents, words):
+    """Draw a first topic for every token from the shares (nonzeros, k) of its nonzero, and count them.
+
+    starts (nonzeros + 1,) is where a nonzero's tokens begin among all tokens; topics (tokens,) is set, documents (n, k)
+    and words (V, k) are added to. Every document has a stream of random numbers of its own.
+    """
+    for d in range(indptr.shape[0] - 1):
+        state = stream(seed, 0, d)
+        for e in range(indptr[d], indptr[d + 1]):
+            for t in range(starts[e], starts[e + 1]):
+                state, bits = mixed(state)
+                target = np.float32(unit(bits))
+                new = 0
+                for h in range(shares.shape[1]):
+                    if shares[e, h] > ZERO:
+                        new = h
+                        target -= shares[e, h]
+                        if target < ZERO:
+                            break
+                topics[t] = new
+                documents[d, new] += ONE
+                words[indices[e], new] += ONE
+
+
 @vector_kernel
 def draw_tokens(
     indptr, indices, starts, first, last, alpha, beta, by_word, words, inverse, seed, step, documents, topics, drawn

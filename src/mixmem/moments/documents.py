@@ -26,7 +26,7 @@ from mixmem.typing import Array
 SHORTEST = 3
 """Tokens that a document must have to hold three distinct ones."""
 CHUNK_CELLS = 4_000_000
-OVERSAMPLING, POWER_ROUNDS = 10, 3
+OVERSAMPLING, POWER_ROUNDS = 10, 2
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def _leading(
     return largest, basis @ vectors[:, ::-1][:, :k]
 
 
-def orthogonal_terms(tensor: Array, rng: np.random.Generator, restarts: int = 2, rounds: int = 40) -> Array:
+def orthogonal_terms(tensor: Array, rng: np.random.Generator, restarts: int = 1, rounds: int = 40) -> Array:
     """Return orthonormal columns v (k, k) that make sum_h T(v_h, v_h, v_h)^2 large, for a symmetric tensor (k, k, k).
 
     All columns take a power step together and are made orthonormal again: by QR first, in which the columns that are

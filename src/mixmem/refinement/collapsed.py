@@ -26,7 +26,7 @@ from mixmem.kernels.documents import (
     left_out_likelihood,
     topic_inverses,
 )
-from mixmem.kernels.tokens import draw_tokens, move_tokens
+from mixmem.kernels.tokens import begin_tokens, draw_tokens, move_tokens
 from mixmem.typing import Array
 
 Table = NDArray[np.float32]
@@ -233,22 +233,15 @@ class Sampler:
 
     def __init__(self, counts: Counts, seed: int):
         corpus = self.corpus = counts.corpus
-        self.seed, self.step = seed, 0
+        self.seed, self.step = seed, 1
         whole = np.rint(corpus.counts).astype(np.int64)
         self.starts = np.concatenate([[0], np.cumsum(whole)])
-        # Tokens of a nonzero begin at quantiles of its shares, so that the counts begin where the sweeps ended.
-        place = np.random.default_rng(seed).random(int(self.starts[-1]))
-        nonzero = np.repeat(np.arange(corpus.n_nonzeros), whole)
-        self.topics = _quantiles(counts.shares, nonzero, place)
+        self.topics = np.empty(int(self.starts[-1]), dtype=np.uint16)
         self.drawn = np.empty_like(self.topics)
-        k = counts.words.shape[1]
-        document = np.repeat(np.arange(corpus.n_documents), np.diff(corpus.indptr))[nonzero]
-        self.documents = np.bincount(document * k + self.topics, minlength=corpus.n_documents * k)
-        self.documents = self.documents.reshape(-1, k).astype(np.float32)
-        self.words = np.bincount(
-            corpus.indices[nonzero].astype(np.int64) * k + self.topics, minlength=corpus.n_words * k
+        self.documents, self.words = np.zeros_like(counts.documents), np.zeros_like(counts.words)
+        begin_tokens(
+            corpus.indptr, corpus.indices, self.starts, counts.shares, seed, self.topics, self.documents, self.words
         )
-        self.words = self.words.reshape(-1, k).astype(np.float32)
 
     def sweep(self, prior: Prior) -> None:
         """Draw every token once."""
@@ -267,12 +260,3 @@ class Sampler:
                 in_parts(run, last - first)
             move_tokens(corpus.indices, self.starts, begin, end, self.topics, self.drawn, self.words)
         self.step += 1
-
-
-def _quantiles(shares: Table, nonzero: NDArray[np.int64], place: Array) -> NDArray[np.uint16]:
-    out = np.empty(len(nonzero), dtype=np.uint16)
-    for at in range(0, len(nonzero), 65_536):
-        part = slice(at, at + 65_536)
-        sums = np.cumsum(shares[nonzero[part]], axis=1)
-        out[part] = np.minimum((sums < place[part, None] * sums[:, -1:]).sum(axis=1), shares.shape[1] - 1)
-    return out

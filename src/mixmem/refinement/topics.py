@@ -19,7 +19,7 @@ from mixmem.refinement.online_topics import online_topics
 from mixmem.typing import Array
 
 FIRST_BETA = 0.05
-TRIAL_SWEEPS, EARLY_SWEEPS, DRAWN_SWEEPS, UNLEARNED_DRAWS, LAST_SWEEPS = 2, 12, 7, 2, 3
+TRIAL_SWEEPS, EARLY_SWEEPS, DRAWN_SWEEPS, UNLEARNED_DRAWS, LAST_SWEEPS = 2, 10, 7, 2, 3
 GIBBS_SWEEPS, GIBBS_WARM_UP = 200, 50
 STARTS = ("moments", "online")
 LARGE_COUNT = 50.0
@@ -51,7 +51,7 @@ class TopicSettings:
     seeds: Array | None = None
     starts: Sequence[str] = STARTS
     refine: str | None = "auto"
-    max_iter: int = 40
+    max_iter: int = 30
     tol: float = 5e-4
 
 

@@ -51,13 +51,14 @@ from mixmem.kernels.reference.passes import add_features, pair_sums, scatter_sum
 from mixmem.kernels.reference.simplex import cholesky, memberships
 from mixmem.kernels.reference.special import log_gamma
 from mixmem.kernels.reference.streams import log_gamma_draw, mixed, stream, unit
-from mixmem.kernels.reference.tokens import draw_tokens, move_tokens
+from mixmem.kernels.reference.tokens import begin_tokens, draw_tokens, move_tokens
 
 __all__ = [
     "add_features",
     "add_to_totals",
     "add_to_words",
     "assign_cells",
+    "begin_tokens",
     "block_triples",
     "box_steps",
     "by_task",

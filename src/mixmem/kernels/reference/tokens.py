@@ -7,6 +7,19 @@ import numpy as np
 from mixmem.kernels.reference.streams import mixed, stream, unit
 
 
+def begin_tokens(indptr, indices, starts, shares, seed, topics, documents, words):
+    """Draws by the inverse of the cumulative shares."""
+    for d in range(len(indptr) - 1):
+        state = stream(seed, 0, d)
+        for e in range(indptr[d], indptr[d + 1]):
+            sums = np.cumsum(shares[e])
+            for t in range(starts[e], starts[e + 1]):
+                state, bits = mixed(state)
+                topics[t] = np.searchsorted(sums, unit(bits), side="right")
+                documents[d, topics[t]] += 1
+                words[indices[e], topics[t]] += 1
+
+
 def draw_tokens(
     indptr, indices, starts, first, last, alpha, beta, by_word, words, inverse, seed, step, documents, topics, drawn
 ):

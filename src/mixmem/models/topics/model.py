@@ -118,7 +118,7 @@ class TopicModel(Transformer, Estimator):
         beta: float | str = "auto",
         start: str = "auto",
         refine: str | None = "auto",
-        max_iter: int = 40,
+        max_iter: int = 30,
         tol: float = 5e-4,
         seed_words: Any = None,
         random_state: int | np.random.Generator | None = None,

@@ -182,11 +182,12 @@ def topics_text(run: TopicRun, out: Path) -> str:
     """What was found, in a few lines."""
     model, report = run.model, run.model.report_
     top = model.top_words(7, by="relevance").groupby("topic")["word"].agg(" ".join)
+    learned = f"alpha0 {model.alpha0_:.3g}, beta {model.beta_:.3g}"
+    priors = "maximum likelihood, no priors" if report.refine == "em" else learned
     lines = [
         *warned(run.notices),
         *([] if run.choice is None else [f"{run.choice.reason} (choose_k.csv has all)"]),
-        f"{report.documents:,} documents, {report.words:,} words, {report.tokens:,.0f} tokens; alpha0 "
-        f"{model.alpha0_:.3g}, beta {model.beta_:.3g}",
+        f"{report.documents:,} documents, {report.words:,} words, {report.tokens:,.0f} tokens; {priors}",
         *(f"{h:>4} {share:>6.1%}  {top.get(h, '')}" for h, share in enumerate(model.topic_prevalence_, start=1)),
         *noted(run.notices),
     ]

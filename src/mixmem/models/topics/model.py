@@ -338,6 +338,8 @@ class TopicModel(Transformer, Estimator):
 
         Columns: topic (from 1), word, probability, versus, log2_fold_change, lower, upper, z. Of cells this is
         differential expression. A word whose interval lies above zero is more frequent in the topic than in any other.
+        Intervals count tokens as independent draws: where counts vary more than that, as those of tissues do, they are
+        too narrow, and serve to rank words.
         """
         if self.n_components < 2:
             raise InputError("there is one topic, which differs from no other; expected n_components of at least 2")

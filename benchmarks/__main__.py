@@ -33,6 +33,7 @@ from benchmarks import (
     starts,
     structure,
     sweeps,
+    topics,
     wide,
 )
 
@@ -59,6 +60,7 @@ BENCHMARKS = {
     "noise": noise.run,
     "popgen": popgen.run,
     "bounds": bounds.run,
+    "topics": topics.run,
     "crowd": crowd.run,
     "crowd_settings": crowd_settings.run,
     "crowd_speed": crowd_speed.run,

@@ -25,6 +25,8 @@ def test_readme_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
     from mixmem.cli import main
 
     monkeypatch.chdir(tmp_path)
+    notes = "text,desk\n" + "late goal won match,sport\nvote on new law,politics\n" * 10
+    (tmp_path / "notes.csv").write_text(notes)
     ran = 0
     for language, text in SNIPPETS:
         if language == "python":
@@ -42,7 +44,7 @@ def test_readme_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
     assert ran >= 15
     for written in (
         "survey/data.csv", "result/report.html", "rows.csv", "answers.mixmem", "filled.csv", "samples.2.Q",
-        "samples.2.P", "projected.csv", "crowd/report.html",
+        "samples.2.P", "projected.csv", "crowd/report.html", "topics/report.html",
     ):  # fmt: skip
         assert (tmp_path / written).stat().st_size > 0, written
 

@@ -278,6 +278,56 @@ def crowd(
 
 
 @app.command()
+def topics(
+    corpus: options.CorpusPath,
+    components: options.Topics,
+    out: options.OutFolder,
+    column: options.TextColumn = None,
+    id_column: options.Id = None,
+    vocab: options.Vocabulary = None,
+    labels: options.DocumentLabels = None,
+    by: options.By = None,
+    stop_words: options.StopWords = None,
+    min_df: options.MinDf = 1,
+    max_df: options.MaxDf = 1.0,
+    max_words: options.MaxWords = None,
+    seed_words: options.SeedWords = None,
+    alpha0: options.Alpha0 = "auto",
+    beta: options.Beta = "auto",
+    start: options.TopicStart = "auto",
+    refine: options.TopicRefine = "auto",
+    rounds: options.Sweeping = 30,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    config: options.Config = None,
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Find the topics of documents, the words that stand for them, and every document's memberships."""
+    from mixmem.cli.topics import TOPIC_FILES, Reading, run_topics, topics_text, write_topics
+    from mixmem.storage.atomic import staged_folder
+
+    settings = {
+        "alpha0": options.number_or_auto("--alpha0", alpha0, float),
+        "beta": options.number_or_auto("--beta", beta, float),
+        "start": start,
+        "refine": None if refine == "none" else refine,
+        "max_iter": rounds,
+        "seed_words": options.seed_words_of(seed_words),
+        "random_state": seed,
+        "n_jobs": jobs,
+    }
+    reading = Reading(column, id_column, vocab, labels, by, stop_words, min_df, max_df, max_words)
+    with options.shown(quiet, verbose), staged_folder(out, TOPIC_FILES) as folder:
+        result = run_topics(corpus, options.topic_numbers(components), settings, reading, quiet=quiet)
+        write_topics(folder, result)
+    if not quiet:
+        typer.echo(topics_text(result, out))
+    options.end_strictly(strict, result.notices)
+
+
+@app.command()
 def simulate(
     rows: options.Rows,
     components: options.Components,

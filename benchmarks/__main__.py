@@ -17,6 +17,8 @@ from benchmarks import (
     coverage,
     crowd,
     crowd_settings,
+    crowd_speed,
+    crowd_use,
     demonstration,
     growth,
     large,
@@ -32,6 +34,7 @@ from benchmarks import (
     structure,
     survey,
     sweeps,
+    topics,
     wide,
 )
 
@@ -59,8 +62,11 @@ BENCHMARKS = {
     "noise": noise.run,
     "popgen": popgen.run,
     "bounds": bounds.run,
+    "topics": topics.run,
     "crowd": crowd.run,
     "crowd_settings": crowd_settings.run,
+    "crowd_speed": crowd_speed.run,
+    "crowd_use": crowd_use.run,
 }
 FIGURES = {"peers": peers.plot}
 RESULTS = Path(__file__).parent / "results"

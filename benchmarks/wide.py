@@ -1,4 +1,4 @@
-"""p = 1000, n = 1000, d = 4, alpha_h = 0.1, alpha0 given: the default way, and 100 partitions from the anchors' solution.
+"""p = 1000, n = 1000, d = 4, alpha_h = 0.1, alpha0 given: by default, and by 100 partitions that start at the anchors.
 
 Beside the paper's minutes on one core of a laptop, and beside the error of nonnegative least squares with the true
 memberships known, which bounds what any method can reach here.

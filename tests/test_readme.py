@@ -56,11 +56,13 @@ def test_pages_run_from_top_to_bottom(page, tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 def test_readme_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    notes = "text,desk\n" + "late goal won match,sport\nvote on new law,politics\n" * 10
+    (tmp_path / "notes.csv").write_text(notes)
     ran = run_all(README, "README.md", capsys)
     assert ran >= 15
     for written in (
         "survey/data.csv", "result/report.html", "rows.csv", "answers.mixmem", "filled.csv", "samples.2.Q",
-        "samples.2.P", "projected.csv", "crowd/report.html",
+        "samples.2.P", "projected.csv", "crowd/report.html", "topics/report.html",
     ):  # fmt: skip
         assert (tmp_path / written).stat().st_size > 0, written
 

@@ -20,6 +20,7 @@ from mixmem.models.crowd.model import MajorityVote as MajorityVote
 from mixmem.models.crowd.model import OneCoinDawidSkene as OneCoinDawidSkene
 from mixmem.models.gdlm import GDLM as GDLM
 from mixmem.models.gdlm import load as load
+from mixmem.models.topics.model import TopicModel as TopicModel
 from mixmem.moments.anchors import Plan as Plan
 from mixmem.moments.anchors import make_plan as make_plan
 from mixmem.moments.components import Alignment as Alignment
@@ -32,6 +33,8 @@ from mixmem.moments.dirichlet import correct_third as correct_third
 from mixmem.moments.dirichlet import second_moment as second_moment
 from mixmem.moments.dirichlet import third_moment as third_moment
 from mixmem.moments.dirichlet import weights_of as weights_of
+from mixmem.moments.documents import TokenMoments as TokenMoments
+from mixmem.moments.documents import token_moments as token_moments
 from mixmem.moments.matching import Guarantee as Guarantee
 from mixmem.moments.matching import Matching as Matching
 from mixmem.moments.matching import match_columns as match_columns
@@ -51,8 +54,12 @@ from mixmem.results.goodness import goodness_of_fit as goodness_of_fit
 from mixmem.results.simulate import Simulation as Simulation
 from mixmem.results.simulate import simulate_gdlm as simulate_gdlm
 from mixmem.results.simulate import simulate_mixed as simulate_mixed
+from mixmem.results.simulate_documents import SimulatedDocuments as SimulatedDocuments
+from mixmem.results.simulate_documents import simulate_documents as simulate_documents
 from mixmem.selection.n_components import KChoice as KChoice
 from mixmem.selection.n_components import choose_k as choose_k
+from mixmem.selection.n_topics import TopicChoice as TopicChoice
+from mixmem.selection.n_topics import choose_topics as choose_topics
 
 __version__: str
 
@@ -79,13 +86,18 @@ __all__ = [
     "Regression",
     "RowFit",
     "Schema",
+    "SimulatedDocuments",
     "Simulation",
     "TableWarning",
+    "TokenMoments",
+    "TopicChoice",
+    "TopicModel",
     "Variable",
     "__version__",
     "align_components",
     "alignment",
     "choose_k",
+    "choose_topics",
     "common_rows",
     "correct_second",
     "correct_third",
@@ -104,11 +116,13 @@ __all__ = [
     "row_likelihood",
     "second_moment",
     "second_moments",
+    "simulate_documents",
     "simulate_gdlm",
     "simulate_mixed",
     "solve_nqp",
     "stretch_rows",
     "third_moment",
     "third_moments",
+    "token_moments",
     "weights_of",
 ]

@@ -208,7 +208,7 @@ def _legend(figure: Figure, lines: Sequence[tuple[str, dict[str, Any]]], title: 
     handles = [Line2D([], [], label=name, **style) for name, style in lines]
     marked = {**plain, "marker": "o", **PUBLISHED}
     handles += [Line2D([], [], label="this run", **plain), Line2D([], [], label="published in the paper", **marked)]
-    columns = min(len(handles), int(figure.get_figwidth() / 1.25))
+    columns = min(len(handles), int(figure.get_figwidth() / 2.1))
     legend = figure.legend(
         handles=handles, loc="outside upper center", ncols=columns, frameon=False, fontsize=11,
         title=title, title_fontsize=12, handlelength=2.2, columnspacing=1.4,

@@ -922,7 +922,9 @@ def test_a_choice_and_crowd_labels_are_written_without_their_pictures(monkeypatc
     code, text, err = run(capsys, "crowd", tmp_path / "labels.csv", "--out", tmp_path / "c")
     assert (code, "report.html" in text) == (0, False)
     assert "warning: report.html could not be made (RuntimeError: out of luck)" in err
-    assert sorted(path.name for path in (tmp_path / "c").iterdir()) == ["labels.csv", "summary.json", "workers.csv"]
+    assert sorted(path.name for path in (tmp_path / "c").iterdir()) == [
+        "labels.csv", "model.mixmem", "summary.json", "workers.csv",
+    ]  # fmt: skip
     assert json.loads((tmp_path / "c" / "summary.json").read_text())["warnings"][0]["code"] == "diagnostic-failed"
 
 

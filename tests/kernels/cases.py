@@ -6,6 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mixmem import simulate_documents
+from mixmem.data.documents import Documents
+from mixmem.kernels.documents import topic_inverses
+
+K, PADDED = 5, 8
+"""Topics of a state, and as many as kernels see."""
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -69,3 +76,28 @@ def assert_close(one, other, rtol, atol, what):
         np.testing.assert_array_equal(one, other, err_msg=what)
     else:
         np.testing.assert_allclose(one, other, rtol=rtol, atol=atol, err_msg=what)
+
+
+def topic_state(seed=0, n=12, n_words=15, by_word=False):
+    """Return documents and a state of counts by topic, as in the middle of a fit."""
+    rng = np.random.default_rng(seed)
+    corpus = Documents.of(simulate_documents(n, n_words, 3, length=20, random_state=rng).counts)
+    shares = np.zeros((corpus.n_nonzeros, PADDED), dtype=np.float32)
+    shares[:, :K] = rng.dirichlet(np.ones(K), corpus.n_nonzeros)
+    weighted = shares * corpus.counts[:, None]
+    words, own = np.zeros((n_words, PADDED), np.float32), np.zeros((n, PADDED), np.float32)
+    np.add.at(words, corpus.indices, weighted)
+    np.add.at(own, np.repeat(np.arange(n), np.diff(corpus.indptr)), weighted)
+    alpha, beta = np.zeros(PADDED, np.float32), np.zeros((n_words if by_word else 1, PADDED), np.float32)
+    alpha[:K], beta[:, :K] = rng.random(K), rng.random((len(beta), K))
+    topics = np.zeros((n_words, PADDED), np.float32)
+    topics[:, :K] = rng.dirichlet(np.ones(n_words), K).T
+    sums = beta.sum(axis=0, dtype=np.float64) * (1 if by_word else n_words)
+    inverse = np.zeros(PADDED, np.float32)
+    topic_inverses(own.sum(axis=0, dtype=np.float64), sums, inverse)
+    return corpus, shares, words, own, alpha, beta, topics, inverse, sums
+
+
+def csr(corpus):
+    """Return the arrays that kernels of documents begin with."""
+    return corpus.indptr, corpus.indices, corpus.counts

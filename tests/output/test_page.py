@@ -132,7 +132,7 @@ def test_other_outcomes_are_said():
     text = text_of(render_page(changed, names, theta, alpha, memberships))
     for words in (
         "Read this first. The fit did not converge. Look again.", "Note: 'x' is idle; leave it out.",
-        "Not reached: block done", "as given", "held in 1 of 2 (smallest margin 0.25)",
+        "Not reached: block done", "as given", "is met at the order found in 1 of 2 (smallest margin 0.25)",
         "1 needed an assignment",
     ):  # fmt: skip
         assert words in text, words

@@ -254,7 +254,7 @@ def impute(
 def compare(
     folder: options.FitFolder,
     data: options.Data,
-    by: options.By,
+    by: options.Groups,
     out: options.CompareFolder = None,
     id_column: options.Id = None,
     missing: options.Missing = None,
@@ -295,11 +295,19 @@ def crowd(
     out: options.OutFolder,
     truth: options.Truth = None,
     gold: options.Gold = None,
-    model: options.CrowdModel = "community",
+    truth_columns: options.TruthColumns = None,
+    model: options.CrowdModel = "blend",
     start: options.CrowdStart = "majority",
-    prior: options.ClassPrior = "uniform",
+    prior: options.ClassPrior = "auto",
     rounds: options.Rounds = 300,
     columns: options.LabelColumns = "task,worker,label",
+    clean: options.Clean = False,
+    update: options.Update = None,
+    budget: options.Budget = None,
+    quality: options.Quality = False,
+    classifier: options.Classifier = None,
+    ratings: options.Ratings = None,
+    strict: options.Strict = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     config: options.Config = None,
@@ -307,23 +315,85 @@ def crowd(
     verbose: options.Verbose = False,
 ) -> None:
     """Find the true labels of tasks that a crowd has labelled, and how far to trust every worker."""
-    from mixmem.cli.crowd import CROWD_FILES, crowd_text, run_crowd, write_crowd
+    from mixmem.cli.crowd import CROWD_FILES, CrowdInput, crowd_text, names_of, run_crowd, truth_names, write_crowd
     from mixmem.storage.atomic import staged_folder
 
+    if ratings is not None:
+        from mixmem.cli.ratings import ratings_text, run_ratings, write_ratings
+
+        with options.shown(quiet, verbose), staged_folder(out, CROWD_FILES) as folder:
+            found = run_ratings(labels, ratings, names_of(columns), truth, truth_names(truth_columns))
+            write_ratings(folder, found)
+        if not quiet:
+            typer.echo(ratings_text(found, out))
+        return
     settings = {
         "model": model,
         "start": start,
         "prior": prior,
         "n_iter": rounds,
-        "columns": tuple(name.strip() for name in columns.split(",")),
+        "columns": names_of(columns),
+        "clean": clean,
         "random_state": seed,
         "n_jobs": jobs,
     }
+    source = CrowdInput(labels, truth, gold, truth_names(truth_columns), update, classifier)
     with options.shown(quiet, verbose), staged_folder(out, CROWD_FILES) as folder:
-        result = run_crowd(labels, settings, truth=truth, gold=gold, quiet=quiet)
-        write_crowd(folder, result)
+        result = run_crowd(source, settings, quiet=quiet)
+        write_crowd(folder, result, budget=budget, quality=quality)
     if not quiet:
         typer.echo(crowd_text(result, out))
+    options.end_strictly(strict, result.notices)
+
+
+@app.command()
+def topics(
+    corpus: options.CorpusPath,
+    components: options.Topics,
+    out: options.OutFolder,
+    column: options.TextColumn = None,
+    id_column: options.Id = None,
+    vocab: options.Vocabulary = None,
+    labels: options.DocumentLabels = None,
+    by: options.By = None,
+    stop_words: options.StopWords = None,
+    min_df: options.MinDf = 1,
+    max_df: options.MaxDf = 1.0,
+    max_words: options.MaxWords = None,
+    seed_words: options.SeedWords = None,
+    alpha0: options.Alpha0 = "auto",
+    beta: options.Beta = "auto",
+    start: options.TopicStart = "auto",
+    refine: options.TopicRefine = "auto",
+    rounds: options.Sweeping = 30,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    config: options.Config = None,
+    strict: options.Strict = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Find the topics of documents, the words that stand for them, and every document's memberships."""
+    from mixmem.cli.topics import TOPIC_FILES, Reading, run_topics, topics_text, write_topics
+    from mixmem.storage.atomic import staged_folder
+
+    settings = {
+        "alpha0": options.number_or_auto("--alpha0", alpha0, float),
+        "beta": options.number_or_auto("--beta", beta, float),
+        "start": start,
+        "refine": None if refine == "none" else refine,
+        "max_iter": rounds,
+        "seed_words": options.seed_words_of(seed_words),
+        "random_state": seed,
+        "n_jobs": jobs,
+    }
+    reading = Reading(column, id_column, vocab, labels, by, stop_words, min_df, max_df, max_words)
+    with options.shown(quiet, verbose), staged_folder(out, TOPIC_FILES) as folder:
+        result = run_topics(corpus, options.topic_numbers(components), settings, reading, quiet=quiet)
+        write_topics(folder, result)
+    if not quiet:
+        typer.echo(topics_text(result, out))
+    options.end_strictly(strict, result.notices)
 
 
 @app.command()

@@ -123,7 +123,7 @@ Unknown = Annotated[
         help="Let cells with levels that the model does not know count as missing, or refuse the table for them.",
     ),
 ]
-By = Annotated[str, typer.Option("--by", metavar="COLUMN", help="Column that groups the rows.", show_default=False)]
+Groups = Annotated[str, typer.Option("--by", metavar="COLUMN", help="Column that groups the rows.", show_default=False)]
 Cluster = Annotated[
     str | None,
     typer.Option("--cluster", metavar="COLUMN", help="Column of the clusters that rows come from, such as schools."),
@@ -276,8 +276,8 @@ LabelTable = Annotated[
     str,
     typer.Argument(
         metavar="LABELS",
-        help="Table with the columns task, worker, label: .csv .tsv .parquet .feather, a folder of one kind of these, "
-        "or - for CSV on standard input.",
+        help="Table with the columns task, worker, label, or one row per task and a column per worker: .csv .tsv "
+        ".parquet .feather, a folder of one kind of these, or - for CSV on standard input.",
         show_default=False,
     ),
 ]
@@ -288,20 +288,136 @@ Truth = Annotated[
 Gold = Annotated[
     Path | None, typer.Option("--gold", metavar="FILE", help="Table of task and label that the fit takes as known.")
 ]
+TruthColumns = Annotated[
+    str | None,
+    typer.Option("--truth-columns", metavar="A,B", help="Names of the columns of --truth and --gold: task and class."),
+]
 CrowdModel = Annotated[
     str,
     typer.Option(
-        "--model", metavar="NAME", help="community, ds, one_coin, minimax or majority; auto picks by labels held out."
+        "--model", metavar="NAME",
+        help="blend, community, ds, ibcc, ebcc, one_coin, mace, glad, minimax, bwa, wawa or majority; auto picks by "
+        "labels held out.",
     ),
+]  # fmt: skip
+Update = Annotated[
+    Path | None,
+    typer.Option(
+        "--update", metavar="MODEL", help="Add LABELS to those of an earlier run: its model.mixmem or folder."
+    ),
+]
+Budget = Annotated[
+    int | None,
+    typer.Option(
+        "--budget", min=1, metavar="N", help="Say in next_labels.csv what N further labels are best spent on."
+    ),
+]
+Quality = Annotated[
+    bool, typer.Option("--quality", help="Write label_quality.csv: the probability of every single label.")
+]
+Clean = Annotated[bool, typer.Option("--clean", help="Take labels that differ in case or blanks only for the same.")]
+Classifier = Annotated[
+    Path | None,
+    typer.Option(
+        "--classifier", metavar="FILE",
+        help="Table of task and a column per class: probabilities of a classifier that did not learn from LABELS.",
+    ),
+]  # fmt: skip
+Ratings = Annotated[
+    str | None,
+    typer.Option("--ratings", metavar="bias|mean|median", help="The labels are numbers: find each task's value."),
 ]
 CrowdStart = Annotated[
     str, typer.Option("--start", metavar="NAME", help="majority, tensor (three groups of workers) or ptpqp.")
 ]
-ClassPrior = Annotated[str, typer.Option("--prior", metavar="uniform|estimate", help="How common the classes are.")]
+ClassPrior = Annotated[
+    str, typer.Option("--prior", metavar="auto|uniform|estimate", help="How common the classes are.")
+]
 LabelColumns = Annotated[
     str, typer.Option("--columns", metavar="A,B,C", help="Names of the columns of the task, the worker and the label.")
 ]
 Rounds = Annotated[int, typer.Option("--rounds", min=1, help="Rounds at most.")]
+
+CorpusPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CORPUS",
+        help="Counts of words: UCI docword.*.txt, LDA-C .dat or .ldac, Matrix Market .mtx, libsvm .svm, .npz, .h5ad, a "
+        "10x folder; or texts: a folder of .txt, a .txt with one text per line, a .csv, .tsv or .parquet. Each may be "
+        "gzipped.",
+        show_default=False,
+    ),
+]
+Topics = Annotated[
+    str,
+    typer.Option(
+        "-k",
+        "--components",
+        metavar="K|LIST",
+        help="Number of topics, or several such as 5,10,20,40 to choose from.",
+        show_default=False,
+    ),
+]
+TextColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--column", metavar="NAME", help="Column of a table that holds texts or lists of tokens.  [default: text]"
+    ),
+]
+Vocabulary = Annotated[
+    Path | None,
+    typer.Option("--vocab", metavar="FILE", help="One word per line.  [default: vocab.txt or the like beside CORPUS]"),
+]
+DocumentLabels = Annotated[
+    Path | None,
+    typer.Option("--labels", metavar="FILE", help="Table with one row per document, in their order, for --by."),
+]
+By = Annotated[
+    str | None,
+    typer.Option("--by", metavar="COLUMN", help="Show topics by the values of a column: labels, or dates."),
+]
+StopWords = Annotated[
+    str | None,
+    typer.Option(
+        "--stop-words",
+        metavar="LANGUAGE|FILE",
+        help="Words to leave out: of a language (english, german, fr, ...), of a file with one per line, or none.  "
+        "[default: english for texts, none for counts]",
+        show_default=False,
+    ),
+]
+MinDf = Annotated[int, typer.Option("--min-df", min=1, metavar="N", help="Leave out words of fewer documents.")]
+MaxDf = Annotated[
+    float, typer.Option("--max-df", min=0.0, max=1.0, metavar="SHARE", help="Leave out words of more documents.")
+]
+MaxWords = Annotated[
+    int | None, typer.Option("--max-words", min=1, metavar="N", help="Keep so many words, the most frequent ones.")
+]
+SeedWords = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--seed-words",
+        metavar="TOPIC=WORDS",
+        help="Words that a topic is known by, such as 1=goal,match. May be repeated.",
+        show_default=False,
+    ),
+]
+Beta = Annotated[
+    str,
+    typer.Option("--beta", metavar="B|auto", help="How many words a topic has: small for few; auto finds it."),
+]
+TopicStart = Annotated[
+    str, typer.Option("--start", metavar="auto|moments|online", help="Where sweeps begin; auto tries both.")
+]
+TopicRefine = Annotated[
+    str,
+    typer.Option(
+        "--refine",
+        metavar="auto|cvb0|gibbs|em|none",
+        help="Step after the start: sweeps, sampling, maximum likelihood without priors (large counts), or none.",
+    ),
+]
+Sweeping = Annotated[int, typer.Option("--rounds", min=1, help="Sweeps at most after alpha and beta were learned.")]
 
 Rows = Annotated[int, typer.Option("--rows", min=1, help="Rows to draw.")]
 Variables = Annotated[int, typer.Option("--variables", min=0, help="Categories to draw.")]
@@ -433,6 +549,26 @@ def missing_of(texts: list[str] | None) -> list[str] | dict[str, list[str]] | No
             )
         found.setdefault(name if equals else "", []).extend(listed)
     return found[""] if list(found) == [""] else found or None
+
+
+def topic_numbers(text: str) -> list[int]:
+    """Numbers of topics, from a text such as 10 or 5,10,20."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() and int(part) >= 1 for part in parts):
+        raise InputError(f"-k is a number of topics of at least 1, or several such as 5,10,20; got {text!r}")
+    return [int(part) for part in parts]
+
+
+def seed_words_of(texts: list[str] | None) -> dict[int, list[str]] | None:
+    """Words by topic, from texts such as 1=goal,match; None if there are none."""
+    found: dict[int, list[str]] = {}
+    for text in texts or ():
+        topic, equals, words = text.partition("=")
+        listed = [word.strip() for word in words.split(",") if word.strip()]
+        if not equals or not topic.strip().isdigit() or not listed:
+            raise InputError(f"--seed-words is TOPIC=WORDS, such as 1=goal,match; got {text!r}")
+        found.setdefault(int(topic), []).extend(listed)
+    return found or None
 
 
 @contextmanager

@@ -322,6 +322,8 @@ class Fitted(Comparing):
     def load(cls, path: str | Path) -> Self:
         """Read a model that :meth:`save` wrote, of this version or an earlier one; what no fit gives is refused."""
         arrays, header = load_model(path)
+        if header.get("model") == "topics":
+            raise InputError(f"{path} holds topics of documents; expected TopicModel.load, or another model file")
         try:
             if "coding" in header:
                 coding = Coding.from_dict(header["coding"])

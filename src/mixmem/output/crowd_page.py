@@ -36,6 +36,7 @@ def render_crowd_page(
         source=shown_source(document["data"]["labels"]),
         classes=_classes(document),
         names=shown,
+        serious=[notice for notice in document.get("warnings", []) if notice["severity"] == "serious"],
         left_out=max(len(model.classes_) - SHOWN_CLASSES, 0),
         matrices=_matrices(model, workers, shown),
         again=_rows(tasks.sort_values(["entropy", "votes"], ascending=[False, True], kind="stable").head(SHOWN_TASKS)),

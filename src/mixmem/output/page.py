@@ -246,6 +246,8 @@ def _sure(document: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "curve": curve,
         "moments": start,
+        "condition": (start.get("plan") or {}).get("condition"),  # reports of before have none
+        "permuted": matching.get("permuted", 0),
         "margin": min(known) if known else None,
         "kept": kept["permutation"] == list(range(len(kept["permutation"]))),
         "kept_guaranteed": kept["guaranteed"],

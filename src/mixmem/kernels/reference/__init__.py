@@ -16,13 +16,30 @@ from mixmem.kernels.reference.blocks import factorize_one
 from mixmem.kernels.reference.counts import block_triples, count_cells
 from mixmem.kernels.reference.crowd import (
     by_task,
-    community_pass,
-    digamma,
+    excess_agreement,
     expected_labels,
     label_pass,
-    minimax_pass,
+    to_probabilities,
+    vote_pass,
     vote_shares,
-    worker_programs,
+)
+from mixmem.kernels.reference.crowd_tasks import glad_pass, minimax_pass
+from mixmem.kernels.reference.crowd_workers import community_pass, digamma, strength_pass, worker_programs
+from mixmem.kernels.reference.digits import whole_numbers
+from mixmem.kernels.reference.document_memberships import (
+    document_likelihood,
+    document_rounds,
+    expected_ratios,
+    settle_documents,
+    spread_counts,
+)
+from mixmem.kernels.reference.documents import (
+    add_to_totals,
+    add_to_words,
+    collapsed_sweep,
+    collapsed_sweeps,
+    left_out_likelihood,
+    topic_inverses,
 )
 from mixmem.kernels.reference.em import em_pass
 from mixmem.kernels.reference.gibbs import assign_cells, drawn, membership_posterior, rows_above
@@ -35,28 +52,41 @@ from mixmem.kernels.reference.passes import add_features, pair_sums, scatter_sum
 from mixmem.kernels.reference.simplex import cholesky, memberships
 from mixmem.kernels.reference.special import log_gamma
 from mixmem.kernels.reference.streams import log_gamma_draw, mixed, stream, unit
+from mixmem.kernels.reference.tokens import begin_tokens, draw_tokens, move_tokens
 
 __all__ = [
     "add_features",
+    "add_to_totals",
+    "add_to_words",
     "assign_cells",
+    "begin_tokens",
     "block_triples",
     "box_steps",
     "by_task",
     "cholesky",
+    "collapsed_sweep",
+    "collapsed_sweeps",
     "community_pass",
     "count_cells",
     "descend_rows",
     "diagonalizing_sweep",
     "digamma",
+    "document_likelihood",
+    "document_rounds",
+    "draw_tokens",
     "drawn",
     "em_pass",
     "exact_row",
     "exact_rows",
+    "excess_agreement",
     "expected_labels",
+    "expected_ratios",
     "factorize_one",
+    "glad_pass",
     "gram_sums",
     "importance_sums",
     "label_pass",
+    "left_out_likelihood",
     "locus_sums",
     "log_gamma",
     "log_gamma_draw",
@@ -65,14 +95,22 @@ __all__ = [
     "minimax_pass",
     "mix_at_nodes",
     "mixed",
+    "move_tokens",
     "node_sums",
     "pair_sums",
     "pqp_rows",
     "row_sums",
     "rows_above",
     "scatter_sums",
+    "settle_documents",
+    "spread_counts",
     "stream",
+    "strength_pass",
+    "to_probabilities",
+    "topic_inverses",
     "unit",
+    "vote_pass",
     "vote_shares",
+    "whole_numbers",
     "worker_programs",
 ]

@@ -1,11 +1,8 @@
-"""Slow forms of :mod:`mixmem.kernels.crowd`: one task or one worker after another."""
+"""Slow forms of :mod:`mixmem.kernels.crowd`: one task after another."""
 
 from __future__ import annotations
 
 import numpy as np
-
-from mixmem.kernels.crowd import WORKER_BLOCK
-from mixmem.kernels.reference.nqp import exact_row
 
 
 def by_task(tasks, workers, labels, n_tasks, n_workers):
@@ -38,106 +35,53 @@ def expected_labels(starts, cells, bounds, posterior, first_block, last_block, p
 
 
 def label_pass(
-    starts, cells, known, scores, prior, bounds, first_block, last_block, posterior, partials, values, changes
+    starts, cells, known, width, scores, prior, bounds, first_block, last_block, posterior, partials, values, changes
 ):
     """Fill the class probabilities of the tasks, and the labels then expected of every worker in every class."""
     for b in range(first_block, last_block):
         values[b], changes[b] = 0.0, 0.0
         for i in range(bounds[b], bounds[b + 1]):
             joint = prior + scores[cells[starts[i] : starts[i + 1]]].sum(axis=0)
-            value, new = posterior_of(joint, known[i])
-            values[b] += value
-            changes[b] += np.abs(new - posterior[i]).sum()
-            posterior[i] = new
+            largest, total = to_probabilities(joint, known[i], width)
+            values[b] += largest + np.log(total)
+            changes[b] += np.abs(joint - posterior[i]).sum()
+            posterior[i] = joint
     expected_labels(starts, cells, bounds, posterior, first_block, last_block, partials)
 
 
-def posterior_of(joint, known):
-    """Return the log of the sum, and the probabilities, of log joint probabilities (K,); all on ``known`` unless -1."""
-    if known >= 0:
-        return joint[known], np.eye(len(joint))[known]
-    shares = np.exp(joint - joint.max())
-    return joint.max() + np.log(shares.sum()), shares / shares.sum()
+def to_probabilities(own, known, width):
+    """Turn log joint probabilities (C,) into probabilities in place, all in ``known``'s ``width`` columns unless -1."""
+    inside = np.ones(len(own), dtype=bool) if known < 0 else np.arange(len(own)) // width == known
+    largest = own[inside].max()
+    own[:] = np.where(inside, np.exp(np.where(inside, own, largest) - largest), 0.0)
+    total = own.sum()
+    own /= total
+    return largest, total
 
 
-def digamma(x):
-    """Return the derivative of log Gamma at x > 0."""
-    from scipy.special import psi
-
-    return psi(x)
-
-
-def community_pass(
-    counts, alpha, log_gammas, digammas, log_weights, first_block, last_block, memberships, means, partials
+def vote_pass(
+    starts, workers, labels, known, weights, mean, pull, bounds, first_block, last_block, shares, partials, changes
 ):
-    """Fill each worker's communities and confusion matrix, and the sums that move the communities' priors.
-
-    In class j of community g, counts n_l have the Dirichlet-multinomial log-likelihood
-    sum_l [log Gamma(alpha_l + n_l) - log Gamma(alpha_l)] - [log Gamma(sum (alpha + n)) - log Gamma(sum alpha)].
-    """
-    from scipy.special import gammaln
-
-    def with_sums(a):
-        """Return a (..., K, K) with the sums over labels below it: (..., K + 1, K)."""
-        return np.concatenate([a, a.sum(axis=-2, keepdims=True)], axis=-2)
-
+    """Fill the weighted votes of tasks, and sum how far every worker's labels are from them."""
+    eye = np.eye(len(mean))
     for b in range(first_block, last_block):
-        partials[b] = 0.0
-        for w in range(b * WORKER_BLOCK, min(len(counts), (b + 1) * WORKER_BLOCK)):
-            counted = with_sums(counts[w]) > 0.0
-            posterior = with_sums(alpha + counts[w])
-            rise = np.where(counted, gammaln(posterior) - log_gammas, 0.0)
-            slopes = np.where(counted, digamma(posterior) - digammas, 0.0)
-            joint = log_weights + rise[:, :-1].sum(axis=(1, 2)) - rise[:, -1].sum(axis=1)
-            memberships[w] = posterior_of(joint, -1)[1]
-            means[w] = np.einsum("g,glj->lj", memberships[w], posterior[:, :-1] / posterior[:, -1:])
-            partials[b] += memberships[w][:, None, None] * slopes
-
-
-def minimax_pass(
-    starts,
-    workers,
-    labels,
-    known,
-    sigma,
-    tau,
-    ridge,
-    frozen,
-    bounds,
-    first_block,
-    last_block,
-    posterior,
-    partials,
-    values,
-    changes,
-):
-    """Take one round of minimax conditional entropy: p(label l | class j) = softmax over l of sigma_wlj + tau_ilj.
-
-    With q_j the class probabilities of task i, label l of worker w rises in both by q_j ([l given] - p(l | j)); tau
-    takes the step (rise - ridge tau) / (labels of the task * q_j + ridge).
-    """
-    n_classes = sigma.shape[1]
-    for b in range(first_block, last_block):
-        partials[b], values[b], changes[b] = 0.0, 0.0, 0.0
+        partials[b], changes[b] = 0.0, 0.0
         for i in range(bounds[b], bounds[b + 1]):
             given = slice(starts[i], starts[i + 1])
-            who, what = workers[given], labels[given]
-            weights = np.exp(sigma[who] + tau[i])  # (labels of the task, l, j)
-            p = weights / weights.sum(axis=1, keepdims=True)
-            joint = np.log(p[np.arange(len(what)), what]).sum(axis=0) - np.log(n_classes)
-            value, q = posterior_of(joint, known[i])
-            values[b] += value
-            if not frozen:
-                changes[b] += np.abs(q - posterior[i]).sum()
-                posterior[i] = q
-            rises = posterior[i] * (np.eye(n_classes)[what][:, :, None] - p)
-            np.add.at(partials[b][:, :n_classes], who, rises)
-            np.add.at(partials[b][:, n_classes], who, posterior[i])
-            tau[i] += (rises.sum(axis=0) - ridge * tau[i]) / (len(what) * posterior[i] + ridge)
+            votes = pull * mean + weights[workers[given]] @ eye[labels[given]]
+            new = eye[known[i]] if known[i] >= 0 else votes / votes.sum() if votes.sum() > 0.0 else mean
+            changes[b] += np.abs(new - shares[i]).sum()
+            shares[i] = new
+            np.add.at(partials[b], workers[given], ((eye[labels[given]] - new) ** 2).sum(axis=1))
 
 
-def worker_programs(q, z, x, cycles, tolerance):
-    """Minimise 1/2 x'Qx + z'x over x >= 0 for every worker w and label l, in place."""
-    for w in range(len(x)):
-        for label in range(x.shape[1]):
-            exact_row(q[w], z[w, label], x[w, label], cycles, tolerance)
+def excess_agreement(starts, workers, labels, right, posterior, excess):
+    """Fill what pairs of a task's labels are right together beyond chance, and the most they could be."""
+    for i in range(len(posterior)):
+        who, what = workers[starts[i] : starts[i + 1]], labels[starts[i] : starts[i + 1]]
+        excess[i] = 0.0
+        for j in np.flatnonzero(posterior[i] >= 1e-3):
+            p = right[who, j]
+            x, s = (what == j) - p, np.sqrt(p * (1.0 - p))
+            pairs = ~np.eye(len(who), dtype=bool)
+            excess[i] += posterior[i, j] * np.array([np.outer(x, x)[pairs].sum(), np.outer(s, s)[pairs].sum()])

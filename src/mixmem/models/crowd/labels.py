@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from mixmem.data.read import read_table
-from mixmem.data.table import Coded, Table, usable
 from mixmem.errors import InputError
 from mixmem.kernels.crowd import by_task
-from mixmem.words import listing, suggestion
+from mixmem.models.crowd.columns import COLUMNS, Codes, coded, label_columns, recoded, truth_columns
+from mixmem.words import listing
 
-COLUMNS = ("task", "worker", "label")
-"""Names of the columns, crowd-kit's own."""
 MOST_CLASSES = 1000
 
 
@@ -37,6 +35,8 @@ class Labels:
     labels: np.ndarray
     repeats: int = 0
     contradictions: int = 0
+    note: str | None = None
+    """How the table's columns were understood, where they had other names."""
 
     @property
     def n_tasks(self) -> int:
@@ -66,13 +66,16 @@ class Labels:
 
 
 def read_labels(
-    source: Any, *, columns: Sequence[str] = COLUMNS, classes: Sequence[Any] | np.ndarray | None = None
-) -> Labels:
+    source: Any, *, columns: Sequence[str] = COLUMNS, classes: Sequence[Any] | np.ndarray | None = None,
+    clean: bool = False,
+) -> Labels:  # fmt: skip
     """Labels from a frame (pandas, polars, pyarrow), an array of three columns, or a file.
 
     ``columns`` names those of the task, the worker and the label; others are left alone. ``classes`` lists the classes
-    where some of them may never have been given as a label; without it they are the labels that occur. Refused: an
-    empty table, missing cells, ids of several types in a column, a label that is not in ``classes``.
+    where some of them may never have been given as a label; without it they are the labels that occur. ``clean`` takes
+    labels that differ in case or blanks only for the same. Columns with other usual names (item, annotator, answer)
+    are found, and so is a table with a column per worker; ``Labels.note`` tells. Refused: an empty table, missing
+    cells, ids of several types in a column, a label that is not in ``classes``.
 
     >>> labels = read_labels([["t1", "ann", "cat"], ["t1", "bob", "dog"], ["t2", "ann", "cat"]])
     >>> labels.n_tasks, labels.classes.tolist(), labels.starts.tolist()
@@ -80,9 +83,12 @@ def read_labels(
     """
     if isinstance(source, Labels):
         return source
-    tasks, workers, labels = (_coded(*column) for column in _columns(read_table(source), columns))
+    found = label_columns(read_table(source), columns)
+    tasks, workers, labels = (coded(*column) for column in found.columns)
+    if clean:
+        labels = _cleaned(labels)
     if classes is not None:
-        labels = _recoded(labels, np.asarray(classes), columns[2])
+        labels = recoded(labels, np.asarray(classes), columns[2])
     if len(labels.values) > MOST_CLASSES:
         raise InputError(
             f"column {columns[2]!r} holds {len(labels.values):,} different labels; expected classes, at most "
@@ -92,12 +98,17 @@ def read_labels(
         tasks.codes, workers.codes, labels.codes, len(tasks.values), len(workers.values)
     )
     return Labels(
-        tasks.values, workers.values, labels.values, starts, sorted_workers, sorted_labels, repeats, contradictions
-    )
+        tasks.values, workers.values, labels.values, starts, sorted_workers, sorted_labels, repeats, contradictions,
+        found.note,
+    )  # fmt: skip
 
 
-def read_truth(source: Any, *, columns: Sequence[str] = ("task", "label")) -> dict[Any, Any]:
+def read_truth(
+    source: Any, *, columns: Sequence[str] | None = None, like: Sequence[str] = ("task", "label")
+) -> dict[Any, Any]:
     """Known classes by task: a mapping, a pandas Series by task, a frame or file with the two columns.
+
+    ``columns`` names them; without it they are called ``like`` those of the labels, or by a usual name.
 
     >>> read_truth([["t1", "cat"], ["t2", "dog"], ["t2", "dog"]])
     {'t1': 'cat', 't2': 'dog'}
@@ -106,7 +117,7 @@ def read_truth(source: Any, *, columns: Sequence[str] = ("task", "label")) -> di
         return source
     if hasattr(source, "to_dict") and getattr(source, "ndim", 0) == 1:
         source = np.array([[task, label] for task, label in source.items()], dtype=object).reshape(-1, 2)
-    (tasks, labels) = (_coded(*column) for column in _columns(read_table(source), columns))
+    (tasks, labels) = (coded(*column) for column in truth_columns(read_table(source), columns, like))
     truth: dict[Any, Any] = {}
     for task, label in zip(tasks.values[tasks.codes].tolist(), labels.values[labels.codes].tolist(), strict=True):
         if truth.setdefault(task, label) != label:
@@ -123,10 +134,12 @@ def known_classes(labels: Labels, truth: dict[Any, Any]) -> np.ndarray:
     """
     place = {value: j for j, value in enumerate(labels.classes.tolist())}
     known = np.full(labels.n_tasks, -1, dtype=np.int32)
+    if not truth:
+        return known
     for i, task in enumerate(labels.tasks.tolist()):
         if task in truth:
             known[i] = place.get(truth[task], labels.n_classes)
-    if truth and (known < 0).all():
+    if (known < 0).all():
         raise InputError(
             f"none of the {len(truth):,} tasks of the truth has labels: {listing(map(str, truth), 3)} there, "
             f"{listing(map(str, labels.tasks[:4]), 3)} here; check that both use the same ids and types"
@@ -134,86 +147,80 @@ def known_classes(labels: Labels, truth: dict[Any, Any]) -> np.ndarray:
     return known
 
 
-# --- Columns as codes
+def with_classes(labels: Labels, gold: dict[Any, Any], classes: Sequence[Any] | None) -> Labels:
+    """Return the labels with the classes that only the gold labels have, in order."""
+    new = set(gold.values()) - set(labels.classes.tolist())
+    if not new:
+        return labels
+    if classes is not None:
+        raise InputError(f"the true labels hold {sorted(map(str, new))[0]!r}, which is not in classes; add it there")
+    try:
+        every = sorted({*labels.classes.tolist(), *new})
+    except TypeError:
+        example = next(iter(new))
+        raise InputError(
+            f"the true labels hold {example!r} ({type(example).__name__}), the labels {labels.classes[0]!r} "
+            f"({type(labels.classes[0]).__name__}); expected one type: convert one of them"
+        ) from None
+    place = {value: j for j, value in enumerate(every)}
+    lookup = np.array([place[value] for value in labels.classes.tolist()], dtype=np.int32)
+    array = np.array(every, dtype=labels.classes.dtype)
+    return replace(labels, classes=array, labels=lookup[labels.labels])
 
 
-@dataclass(frozen=True)
-class _Codes:
-    """Distinct values in order, and the place of every cell among them (int32)."""
-
-    values: np.ndarray
-    codes: np.ndarray
-
-
-def _columns(table: Table, names: Sequence[str]) -> list[tuple[np.ndarray | Coded, str]]:
-    """The named columns; those of a bare array are taken in order."""
-    if table.n_rows == 0:
-        raise InputError(f"the table has no rows; expected the columns {listing(names)} and at least one row")
-    if table.positional:
-        if table.n_columns != len(names):
-            raise InputError(f"got {table.n_columns} columns; expected {len(names)}: {', '.join(names)}")
-        places = list(range(len(names)))
+def joined(first: Labels, second: Labels) -> Labels:
+    """Return the labels of both, those of ``first`` before those of ``second`` in every task."""
+    tasks, task_places = _united(first.tasks, second.tasks, "tasks")
+    workers, worker_places = _united(first.worker_ids, second.worker_ids, "workers")
+    if set(second.classes.tolist()) <= set(first.classes.tolist()):
+        place = {value: j for j, value in enumerate(first.classes.tolist())}
+        classes = first.classes
+        class_places = [
+            np.array([place[value] for value in each.classes.tolist()], dtype=np.int32) for each in (first, second)
+        ]
     else:
-        for name in names:
-            if name not in table.names:
-                raise InputError(
-                    f"there is no column {name!r}{suggestion(name, table.names)}; name the columns with columns= "
-                    "(--columns on the command line)"
-                )
-        places = [table.names.index(name) for name in names]
-    if isinstance(table.columns, np.ndarray):
-        return [(table.columns[:, j], name) for j, name in zip(places, names, strict=True)]
-    return [(usable(table.columns[j]), name) for j, name in zip(places, names, strict=True)]
+        classes, class_places = _united(first.classes, second.classes, "labels")
+    both = (first, second)
+    codes = [
+        np.concatenate([places[getattr(each, name)] for places, each in zip(lookup, both, strict=True)])
+        for lookup, name in ((task_places, "task_of"), (worker_places, "workers"), (class_places, "labels"))
+    ]
+    starts, who, what, repeats, contradictions = by_task(*codes, len(tasks), len(workers))
+    return Labels(tasks, workers, classes, starts, who, what, repeats, contradictions, second.note)
 
 
-def _coded(column: np.ndarray | Coded, name: str) -> _Codes:
-    if isinstance(column, Coded):
-        return _from_coded(column, name)
-    if column.dtype.kind == "f":
-        _refuse_missing(np.isnan(column), name)
-    if column.dtype.kind in "iu" and (span := int(column.max()) - int(column.min()) + 1) <= 4 * len(column) + 1024:
-        # A table of all numbers between the least and the largest: sorting ten million takes seconds.
-        least = column.min()
-        places = column - least
-        present = np.zeros(span, dtype=bool)
-        present[places] = True
-        return _Codes(np.flatnonzero(present) + least, (np.cumsum(present, dtype=np.int32) - np.int32(1))[places])
-    values, codes = np.unique(column, return_inverse=True)
-    return _Codes(values, codes.astype(np.int32))
-
-
-def _from_coded(column: Coded, name: str) -> _Codes:
-    _refuse_missing(column.codes < 0, name)
-    used = np.flatnonzero(np.bincount(column.codes, minlength=len(column.values)))
-    values = [column.values[v] for v in used]
-    types = sorted({type(value).__name__ for value in values})
-    if len(types) > 1:
-        examples = {type(value).__name__: value for value in values}
-        found = ", ".join(f"{kind} such as {examples[kind]!r}" for kind in types)
-        raise InputError(f"column {name!r} holds several types ({found}); expected one: convert the column to text")
-    order = list(range(len(values))) if column.ordered else sorted(range(len(values)), key=values.__getitem__)
-    place = np.zeros(len(column.values), dtype=np.int32)
-    place[used[order]] = np.arange(len(used))
-    array = np.empty(len(values), dtype=object)
-    array[:] = [values[v] for v in order]
-    return _Codes(array, place[column.codes])
-
-
-def _recoded(labels: _Codes, classes: np.ndarray, name: str) -> _Codes:
-    """The labels as places among given classes."""
-    place = {value: j for j, value in enumerate(classes.tolist())}
-    unknown = [value for value in labels.values.tolist() if value not in place]
-    if unknown:
+def _united(first: np.ndarray, second: np.ndarray, what: str) -> tuple[np.ndarray, list[np.ndarray]]:
+    """All ids in order, and the places of the first's and of the second's among them."""
+    try:
+        every = np.unique(np.concatenate([first, second]))
+        if type(first[0]) is not type(second[0]) and {first.dtype.kind, second.dtype.kind} & set("OU"):
+            raise TypeError
+    except TypeError:
         raise InputError(
-            f"column {name!r} holds the label {unknown[0]!r}, which is not a class; expected one of "
-            f"{listing(map(str, place))}"
-        )
-    return _Codes(classes, np.array([place[value] for value in labels.values.tolist()], dtype=np.int32)[labels.codes])
+            f"the new {what} are of another type ({type(second[0]).__name__}) than those fitted "
+            f"({type(first[0]).__name__}); convert one of them"
+        ) from None
+    return every, [np.searchsorted(every, ids).astype(np.int32) for ids in (first, second)]
 
 
-def _refuse_missing(missing: np.ndarray, name: str) -> None:
-    if missing.any():
-        raise InputError(
-            f"column {name!r} is missing in {int(missing.sum()):,} row(s), first in row {int(missing.argmax()) + 1}; "
-            "expected a value in every row: drop the rows of labels that were not given"
-        )
+def plain_text(value: Any) -> Any:
+    """Return a label without the differences that people do not mean: case, and blanks around and between words.
+
+    >>> plain_text(" Yes  please"), plain_text(3)
+    ('yes please', 3)
+    """
+    return " ".join(value.split()).casefold() if isinstance(value, str) else value
+
+
+def _cleaned(labels: Codes) -> Codes:
+    """Labels that differ in case or blanks only as one, called as most of them are."""
+    given = np.bincount(labels.codes, minlength=len(labels.values))
+    called: dict[Any, int] = {}
+    for v, value in enumerate(labels.values.tolist()):
+        best = called.setdefault(plain_text(value), v)
+        if given[v] > given[best]:
+            called[plain_text(value)] = v
+    kept = sorted(called.values())
+    place = {v: j for j, v in enumerate(kept)}
+    lookup = np.array([place[called[plain_text(value)]] for value in labels.values.tolist()], dtype=np.int32)
+    return Codes(labels.values[kept], lookup[labels.codes])

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from mixmem.engine.local import in_parts
-from mixmem.kernels.crowd import minimax_pass
+from mixmem.kernels.crowd_tasks import minimax_pass
 from mixmem.models.crowd.rounds import Passes, Rounds
 from mixmem.typing import Array
 

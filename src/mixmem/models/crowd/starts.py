@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
 from mixmem.errors import InputError
-from mixmem.kernels.crowd import worker_programs
+from mixmem.kernels.crowd_workers import worker_programs
 from mixmem.models.crowd.labels import Labels
 from mixmem.moments.solvers import factorize
 from mixmem.moments.solvers.contract import Factors

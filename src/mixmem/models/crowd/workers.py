@@ -1,18 +1,15 @@
-"""Models of workers: from the labels expected of them in every class to their confusion matrices.
+"""Models of single workers: from the labels expected of them in every class to their confusion matrices.
 
 All have one contract, :class:`WorkerModel`. Arrays by worker are (W, K, K) with [w, l, j] for label l in class j.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Protocol
 
 import numpy as np
-from scipy.special import digamma, gammaln
+from scipy.special import digamma
 
-from mixmem.engine.local import in_parts
-from mixmem.kernels.crowd import WORKER_BLOCK, community_pass
 from mixmem.typing import Array
 
 
@@ -102,83 +99,62 @@ class OneCoin:
         return np.asarray(share * eye + (1.0 - share) / max(k - 1, 1) * (1.0 - eye))
 
 
-class Communities:
-    """Confusion matrices drawn from a few communities of workers, whose Dirichlet priors are learned with them.
+class Variational(Confusion):
+    """Confusion matrices under a Dirichlet prior of ``right`` labels on the diagonal and one elsewhere, by variational
+    Bayes: a label's score is the expected log of its probability (iBCC, Kim and Ghahramani 2012).
 
-    Community g has Dirichlet parameters alpha (G, K, K), a column a class; the last community labels at random: its
-    columns are the same for every class. A worker of few labels is taken for a typical member, one of many stands for
-    himself. The priors move by Minka's fixed point, held back by one imaginary worker in each community, who gave
-    ``STRENGTH`` labels in every class as the community began.
+    With ``width`` subtypes every class has that many columns, each with a matrix column of its own (EBCC).
     """
 
-    STRENGTH = 5.0
-    STEPS = 5
-    ENOUGH = 1000
-    """Workers that the priors are learned from where there are twice as many or more: every second, third, ..."""
-    LEAST, MOST = 1e-3, 1e4
-    """Bounds of the Dirichlet parameters."""
-
-    def __init__(self, counts: Array, n_communities: int):
-        self.alpha = _first_priors(counts, n_communities) * self.STRENGTH
-        self.imaginary = self.alpha.copy()
-        self.log_weights = np.full(n_communities, -math.log(n_communities))
+    def __init__(self, n_classes: int, right: float = 4.0, width: int = 1):
+        self.imagined = np.repeat(np.ones((n_classes, n_classes)) + (right - 1.0) * np.eye(n_classes), width, axis=1)
 
     def update(self, counts: Array) -> Array:
-        some = np.ascontiguousarray(counts[:: max(1, len(counts) // self.ENOUGH)])
-        for _ in range(self.STEPS):
-            memberships, _, sums = self._pass(some)
-            self._move(memberships, sums)
-        self.memberships, self.probabilities, _ = self._pass(counts)
-        return np.log(self.probabilities)
+        known = counts + self.imagined
+        total = known.sum(axis=1, keepdims=True)
+        self.probabilities = known / total
+        return np.asarray(digamma(known) - digamma(total))
 
     def errors(self, counts: Array) -> Array:
-        square = np.zeros_like(counts)
-        for g, alpha in enumerate(self.alpha):
-            total = (counts + alpha).sum(axis=1, keepdims=True)
-            mean = (counts + alpha) / total
-            square += self.memberships[:, g, None, None] * (mean * (1.0 - mean) / (total + 1.0) + mean**2)
-        return np.sqrt(np.maximum(square - self.probabilities**2, 0.0))
+        return _dirichlet_errors(self.probabilities, (counts + self.imagined).sum(axis=1, keepdims=True))
 
     def typical(self, counts: Array) -> Array:
-        means = self.alpha / self.alpha.sum(axis=1, keepdims=True)
-        return np.asarray(np.einsum("g,glj->lj", np.exp(self.log_weights), means))
-
-    def _pass(self, counts: Array) -> tuple[Array, Array, Array]:
-        """Memberships (W, G) and mean confusion matrices (W, K, K) of workers, and the sums that move the priors."""
-        n_communities, n_classes = self.alpha.shape[:2]
-        n_blocks = -(-len(counts) // WORKER_BLOCK)
-        memberships, means = np.empty((len(counts), n_communities)), np.empty_like(counts)
-        partials = np.empty((n_blocks, n_communities, n_classes + 1, n_classes))
-        whole = np.concatenate([self.alpha, self.alpha.sum(axis=1, keepdims=True)], axis=1)
-        logs, slopes = gammaln(whole), digamma(whole)
-        in_parts(
-            lambda first, last: community_pass(
-                counts, self.alpha, logs, slopes, self.log_weights, first, last, memberships, means, partials
-            ),
-            n_blocks,
-        )
-        return memberships, means, np.asarray(partials.sum(axis=0))
-
-    def _move(self, memberships: Array, sums: Array) -> None:
-        """One step of Minka's fixed point for the priors; weights of the communities with one worker added to each."""
-        strength, imagined = (x.sum(axis=1) for x in (self.alpha, self.imaginary))
-        rise = sums[:, :-1] + digamma(self.alpha + self.imaginary) - digamma(self.alpha)
-        fall = sums[:, -1] + digamma(strength + imagined) - digamma(strength)
-        rise[-1], fall[-1] = rise[-1].sum(axis=1, keepdims=True), fall[-1].sum()
-        self.alpha = np.clip(self.alpha * rise / fall[:, None, :], self.LEAST, self.MOST)
-        sizes = memberships.sum(axis=0) + 1.0
-        self.log_weights = np.log(sizes / sizes.sum())
+        pooled = counts.sum(axis=0) + self.imagined
+        return np.asarray(pooled / pooled.sum(axis=0))
 
 
-def _first_priors(counts: Array, n_communities: int) -> Array:
-    """Mean confusion matrices to begin with, (G, K, K): levels of accuracy among the workers, and random labels."""
-    k = counts.shape[1]
-    accuracy = (np.trace(counts, axis1=1, axis2=2) + 1.0) / (counts.sum(axis=(1, 2)) + 1.5)
-    levels = np.quantile(accuracy, (np.arange(n_communities - 1) + 0.5) / max(n_communities - 1, 1))[::-1]
-    eye = np.eye(k)
-    means = [level * eye + (1.0 - level) / max(k - 1, 1) * (1.0 - eye) for level in levels]
-    used = counts.sum(axis=(0, 2)) + 1.0
-    return np.array([*means, np.repeat((used / used.sum())[:, None], k, axis=1)])
+class Mace(Confusion):
+    """Workers who know the class, or else follow a habit of their own (MACE, Hovy and others 2013).
+
+    Worker w gives the class as label with probability ``trust``, else label l with probability ``habit``; both have
+    ``smoothing`` labels added.
+    """
+
+    def __init__(self, smoothing: float):
+        super().__init__(smoothing)
+        self.trust: Array | None = None
+
+    def update(self, counts: Array) -> Array:
+        k = counts.shape[1]
+        given, right = counts.sum(axis=2), np.einsum("wll->wl", counts)
+        if self.trust is None:
+            self.trust, self.habit = np.full(len(counts), 0.5), np.full(given.shape, 1.0 / k)
+        knew = right * self.trust[:, None] / (self.trust[:, None] + (1.0 - self.trust)[:, None] * self.habit)
+        self.trust = (knew.sum(axis=1) + self.smoothing) / (given.sum(axis=1) + 2.0 * self.smoothing)
+        self.habit = given - knew + self.smoothing
+        self.habit /= self.habit.sum(axis=1, keepdims=True)
+        self.probabilities = self._matrices(self.trust, self.habit)
+        return np.log(self.probabilities)
+
+    def typical(self, counts: Array) -> Array:
+        assert self.trust is not None
+        labels = counts.sum(axis=(1, 2))
+        mean = [np.average(x, axis=0, weights=labels + 1e-9) for x in (self.trust, self.habit)]
+        return np.asarray(self._matrices(mean[0][None], mean[1][None])[0])
+
+    def _matrices(self, trust: Array, habit: Array) -> Array:
+        eye = np.eye(habit.shape[1])
+        return np.asarray(trust[:, None, None] * eye + (1.0 - trust)[:, None, None] * habit[:, :, None])
 
 
 def _dirichlet_errors(mean: Array, total: Array) -> Array:

@@ -1,0 +1,126 @@
+"""What labels and a fit to them have to say against themselves, the serious things first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixmem.models.crowd.fits import Fit
+from mixmem.models.crowd.labels import Labels, plain_text
+from mixmem.results.notices import Notice, Severity
+from mixmem.words import listed, short
+
+LEFT = 0.5
+"""Half of the shares' sum of differences: how far shares of classes may leave those of the votes."""
+ENOUGH = 50
+"""Tasks from which shares of classes tell something."""
+NOBODY = 0.05
+"""Share of tasks whose label nobody gave, above which it is serious."""
+MANY_NUMBERS = 12
+"""Different numbers as labels from which they look like ratings."""
+
+
+def doubts(labels: Labels, fit: Fit, *, tolerance: float, rounds: int) -> list[Notice]:
+    """Return what speaks against a fit and its labels."""
+    found = [
+        *_convergence(fit, tolerance, rounds), *_shares(labels, fit), *_usual_labels(labels, fit),
+        *_nobody(labels, fit), *label_doubts(labels),
+    ]  # fmt: skip
+    return sorted(found, key=lambda notice: notice.severity != "serious")
+
+
+def label_doubts(labels: Labels) -> list[Notice]:
+    """Return what speaks against the labels as they were read."""
+    found = []
+    values = labels.classes.tolist()
+    if looks_numeric(labels):
+        found.append(Notice(
+            "labels-look-numeric", "serious",
+            f"the labels are {len(values)} different numbers from {min(values):g} to {max(values):g}, each taken for a "
+            "class of its own",
+            "if they are ratings, use mixmem.crowd.NumericRatings (mixmem crowd --ratings bias), or make them few "
+            "classes",
+        ))  # fmt: skip
+    same: dict[object, list[str]] = {}
+    for value in values:
+        if isinstance(value, str):
+            same.setdefault(plain_text(value), []).append(repr(short(value)))
+    doubles = [names for names in same.values() if len(names) > 1]
+    if doubles:
+        found.append(Notice(
+            "labels-alike", "serious",
+            f"labels differ in case or blanks only ({listed(doubles[0])}) and were taken for different classes",
+            "give clean=True (--clean) to take them for the same",
+        ))  # fmt: skip
+    if labels.note:
+        found.append(Notice("columns-guessed", "minor", labels.note, "name others with columns= (--columns)"))
+    return found
+
+
+def looks_numeric(labels: Labels) -> bool:
+    """Return whether the labels look like ratings: many different numbers."""
+    values = labels.classes
+    if values.dtype.kind in "iuf":
+        numbers = len(values)
+    else:
+        numbers = sum(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values.tolist())
+    return numbers == len(values) and (numbers >= MANY_NUMBERS)
+
+
+def _convergence(fit: Fit, tolerance: float, rounds: int) -> list[Notice]:
+    if fit.converged or tolerance <= 0.0:
+        return []
+    return [Notice(
+        "not-converged", "serious",
+        f"the fit did not converge: after {rounds} rounds class probabilities still change by more than {tolerance} on "
+        "average",
+        "give a larger n_iter (--rounds) or tol",
+    )]  # fmt: skip
+
+
+def _shares(labels: Labels, fit: Fit) -> list[Notice]:
+    """Classes that became much rarer or more common than their votes."""
+    votes = np.bincount(labels.labels, minlength=labels.n_classes) / max(labels.n_labels, 1)
+    shares = fit.posterior.mean(axis=0)
+    gone = [j for j in range(labels.n_classes) if votes[j] >= 0.02 and shares[j] < votes[j] / 5.0]
+    left = 0.5 * float(np.abs(votes - shares).sum())
+    if labels.n_tasks < ENOUGH or (not gone and left < LEFT):
+        return []
+    what = listed([repr(short(str(labels.classes[j]))) for j in gone]) if gone else "classes"
+    return [Notice(
+        "shares-left-votes", "serious",
+        f"{what} {'has' if len(gone) == 1 else 'have'} quite other shares among the labels found than among the votes "
+        f"(classes differ by {left:.0%} in all)",
+        "look at the tasks concerned; compare with model='bwa' or 'majority', or give some gold labels",
+    )]  # fmt: skip
+
+
+def _usual_labels(labels: Labels, fit: Fit) -> list[Notice]:
+    """Classes whose tasks workers usually give another label."""
+    given = fit.counts.sum(axis=0)
+    enough = given.sum(axis=0) >= 20.0
+    drifted = [j for j in range(labels.n_classes) if enough[j] and given[:, j].argmax() != j]
+    if not drifted:
+        return []
+    j = drifted[0]
+    usual = repr(short(str(labels.classes[int(given[:, j].argmax())])))
+    others = f" ({len(drifted)} classes in all)" if len(drifted) > 1 else ""
+    return [Notice(
+        "class-under-another-name", "serious",
+        f"tasks found to be {short(str(labels.classes[j]))!r} were mostly labelled {usual}{others}",
+        "the classes may have changed places: look at these tasks, or compare with model='bwa' or 'majority'",
+    )]  # fmt: skip
+
+
+def _nobody(labels: Labels, fit: Fit) -> list[Notice]:
+    """Tasks whose label none of their workers gave."""
+    best = fit.posterior.argmax(axis=1)
+    agreed = np.bincount(labels.task_of, weights=labels.labels == best[labels.task_of], minlength=labels.n_tasks)
+    alone = int(((agreed == 0) & (np.diff(labels.starts) > 0)).sum())
+    if alone == 0:
+        return []
+    severity: Severity = "serious" if alone > NOBODY * labels.n_tasks else "minor"
+    return [Notice(
+        "labels-nobody-gave", severity,
+        f"{alone:,} of {labels.n_tasks:,} tasks got a label that none of their workers gave",
+        "look at them (agreement 0 in tasks_ and labels.csv), or compare with model='bwa' or 'majority'",
+    )]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Topic models: latent Dirichlet allocation on documents."""

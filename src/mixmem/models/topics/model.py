@@ -1,0 +1,497 @@
+"""TopicModel: topics of documents, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
+
+from mixmem.data.documents import Documents
+from mixmem.engine.local import threads
+from mixmem.errors import FitWarning, InputError
+from mixmem.likelihood.documents import completion, document_memberships
+from mixmem.likelihood.topic_coherence import coherence_of, similarity_of
+from mixmem.models._estimator import Estimator, Transformer
+from mixmem.models.topics.counts_input import documents_of, refuse_unfit, seeds_of, word_names
+from mixmem.models.topics.parameters import PARAMETERS
+from mixmem.moments.components import best_assignment
+from mixmem.parameters import check_values
+from mixmem.progress import LineProgress, Progress, current
+from mixmem.refinement.online_topics import OnlineTopics
+from mixmem.refinement.topics import TopicFit, TopicSettings, first_prior, fit_topics
+from mixmem.results.topic_report import TopicReport, topic_doubts
+from mixmem.results.topic_uncertainty import difference_table, interval_table, word_covariances
+from mixmem.results.topics import top_word_table
+from mixmem.seeds import seed_sequence
+from mixmem.storage.model_file import load_model, save_model
+from mixmem.typing import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KIND = "topics"
+"""What a model file says it holds."""
+
+
+class TopicModel(Transformer, Estimator):
+    """Learn topics of documents: latent Dirichlet allocation, from moments or online passes, by collapsed sweeps.
+
+    Document i has memberships x_i ~ Dirichlet(alpha) in k topics. Each of its tokens is drawn from a topic that is
+    drawn from x_i; topic h has word w with probability theta_wh, ``components_[h, w]``, under a Dirichlet(beta) prior.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of topics k.
+    alpha0 : "auto" or float
+        Sum of alpha: small where a document is about few topics. "auto" learns it; a number is kept, and only its
+        shares by topic are learned.
+    beta : "auto" or float
+        Concentration of words in topics: small where a topic has few words. "auto" learns it.
+    start : "auto", "moments" or "online"
+        Where sweeps begin: moments of distinct tokens, passes over batches of documents from random topics, or the one
+        of the two that is likelier after five sweeps.
+    refine : "auto", "cvb0", "gibbs", "em" or None
+        After the start: "cvb0" sweeps to convergence (collapsed variational Bayes of order zero), "gibbs" averages
+        sampled topics after that, "em" maximises the likelihood without priors (counts of molecules in cells, such as
+        fastTopics fits), None leaves the start. "auto" is "em" where a count is above 50 on average, else "cvb0".
+    max_iter : int
+        Sweeps at most after alpha and beta were learned.
+    tol : float
+        Sweeps end when one moves less than this share of the tokens.
+    seed_words : None, dict or list
+        Words that topics are known by: {1: ["goal", "match"], 2: ["vote"]}, topics counted from 1, or a list of lists.
+        They pull, and do not force. Topics then keep their order.
+    random_state : None, int or numpy random generator
+        The result is the same to the last bit for the same integer, at any number of threads.
+    n_jobs : None or int
+        Threads; None for all cores.
+    verbose : bool
+        Say on standard error what is done and how long it took.
+
+    Attributes
+    ----------
+    components_ : (k, words) array
+        Topics; rows sum to one. The topic with the most tokens comes first.
+    alpha_, alpha0_ : (k,) array and its sum.
+    beta_ : float
+    topic_prevalence_ : (k,) array
+        Shares of the tokens.
+    words_ : list of str
+        Names of the words.
+    word_shares_ : (words,) array
+        Shares of the words in the corpus.
+    n_iter_ : int
+        Sweeps after alpha and beta were learned.
+    report_ : TopicReport
+
+    Examples
+    --------
+    >>> from mixmem import TopicModel, simulate_documents
+    >>> drawn = simulate_documents(300, 100, 3, random_state=0)
+    >>> model = TopicModel(3, random_state=0).fit(drawn.counts)
+    >>> model.transform(drawn.counts).shape
+    (300, 3)
+    """
+
+    components_: Array
+    alpha_: Array
+    alpha0_: float
+    beta_: float
+    topic_prevalence_: Array
+    words_: list[str]
+    word_shares_: Array
+    report_: TopicReport
+    n_features_in_: int
+    n_iter_: int
+    _training: Documents | None = None
+    _online: OnlineTopics | None = None
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        alpha0: float | str = "auto",
+        beta: float | str = "auto",
+        start: str = "auto",
+        refine: str | None = "auto",
+        max_iter: int = 30,
+        tol: float = 5e-4,
+        seed_words: Any = None,
+        random_state: int | np.random.Generator | None = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ):
+        self.n_components = n_components
+        self.alpha0 = alpha0
+        self.beta = beta
+        self.start = start
+        self.refine = refine
+        self.max_iter = max_iter
+        self.tol = tol
+        self.seed_words = seed_words
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: None = None, *, words: Iterable[str] | None = None) -> Self:
+        """Learn topics from counts of words.
+
+        Parameters
+        ----------
+        X : sparse matrix, array or frame (documents, words)
+            Counts; the columns of a frame name the words.
+        y : None
+            Not used.
+        words : list of str or None
+            Names of the words, such as a vectorizer's ``get_feature_names_out()``.
+        """
+        check_values(self.get_params(deep=False), PARAMETERS)
+        corpus = documents_of(self, X, reset=True)
+        names = word_names(X, words, corpus.n_words)
+        refuse_unfit(corpus, self.n_components)
+        settings = self._settings(corpus, names)
+        progress, seed = self._progress(), seed_sequence(self.random_state)
+        with threads(self.n_jobs):
+            found = fit_topics(corpus, settings, seed, progress)
+        self._set(found, names, corpus.word_counts, ordered=settings.seeds is None)
+        self._training, self._online = corpus, None
+        self.report_ = self._reported(corpus, found, progress)
+        for notice in self.report_.warnings:
+            if notice.severity == "serious":
+                warnings.warn(notice.text, FitWarning, stacklevel=2)
+        return self
+
+    def _settings(self, corpus: Documents, names: Sequence[str]) -> TopicSettings:
+        starts = ("moments", "online") if self.start == "auto" else (self.start,)
+        seeds = seeds_of(self.seed_words, names, corpus, self.n_components)
+        return TopicSettings(
+            n_topics=self.n_components,
+            alpha0=None if self.alpha0 == "auto" else float(self.alpha0),
+            beta=None if self.beta == "auto" else float(self.beta),
+            seeds=seeds,
+            starts=starts,
+            refine=self.refine,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+
+    def _set(self, found: TopicFit, names: list[str], word_counts: Array, *, ordered: bool) -> None:
+        weights = found.weights
+        order = np.argsort(-weights, kind="stable") if ordered else np.arange(len(weights))
+        self.components_ = np.ascontiguousarray(found.topics.T[order])
+        self.alpha_ = found.alpha[order]
+        self.alpha0_ = float(self.alpha_.sum())
+        self.beta_, self.n_iter_ = found.beta, max(1, found.sweeps)
+        self.topic_prevalence_ = weights[order] / max(float(weights.sum()), 1e-300)
+        self.words_ = names
+        self.word_shares_ = word_counts / max(float(word_counts.sum()), 1e-300)
+
+    def _reported(self, corpus: Documents, found: TopicFit, progress: Progress) -> TopicReport:
+        doubts = topic_doubts(
+            corpus, self.components_.T, self.topic_prevalence_, found.converged, found.change
+        )  # fmt: skip
+        return TopicReport(
+            documents=corpus.n_documents,
+            words=int((corpus.word_counts > 0.0).sum()),
+            tokens=float(corpus.lengths.sum()),
+            empty_documents=int((corpus.lengths == 0.0).sum()),
+            short_documents=int((corpus.lengths < 3.0).sum()),
+            start=found.start,
+            trials=found.trials,
+            refine=found.refine,
+            sweeps=found.sweeps,
+            converged=found.converged,
+            change=found.change,
+            left_out=found.left_out,
+            seconds=dict(progress.seconds),
+            warnings=doubts,
+        )
+
+    def partial_fit(self, X: Any, y: None = None, *, words: Iterable[str] | None = None) -> Self:
+        """Take another batch of documents into the topics, as an online pass does; the first call begins.
+
+        Alpha and beta are those given, or the first guesses: they are learned by :meth:`fit` only. After a fit, the
+        topics go on from there. Memory is bounded by the batch.
+        """
+        first = not hasattr(self, "components_")
+        if first:
+            check_values(self.get_params(deep=False), PARAMETERS)
+        corpus = documents_of(self, X, reset=first)
+        if first:
+            names = word_names(X, words, corpus.n_words)
+            prior = first_prior(self._settings(corpus, names))
+            rng = np.random.default_rng(seed_sequence(self.random_state))
+            self._online = OnlineTopics.begin(corpus, prior, rng)
+            self.words_, self.word_shares_ = names, np.zeros(corpus.n_words)
+            seen = 0.0
+        else:
+            if self._online is None:
+                self._online = self._resumed()
+            seen = self._online.tokens
+        tokens = float(corpus.lengths.sum())
+        with threads(self.n_jobs):
+            self._online.take(corpus, seen + tokens)
+        self._take_online(corpus, seen, tokens)
+        return self
+
+    def _resumed(self) -> OnlineTopics:
+        """Return online topics that go on from a finished fit: its tokens count as seen."""
+        from mixmem.refinement.collapsed import Prior, padded
+
+        if self._training is not None:
+            tokens, batches = float(self._training.lengths.sum()), len(self._training.batches)
+        else:
+            tokens, batches = 1e6, 64
+        words = padded(self.components_.T * self.topic_prevalence_ * tokens)
+        return OnlineTopics(words, Prior.of(self.alpha_, self.beta_), batches)
+
+    def _take_online(self, corpus: Documents, seen: float, tokens: float) -> None:
+        assert self._online is not None
+        online, k = self._online, self.n_components
+        self.components_ = np.ascontiguousarray(online.topics.T)
+        self.alpha_ = online.prior.alpha[:k].astype(np.float64)
+        self.alpha0_, self.beta_ = float(self.alpha_.sum()), float(online.prior.beta[0, 0])
+        totals = online.words[:, :k].sum(axis=0, dtype=np.float64)
+        self.topic_prevalence_ = totals / max(float(totals.sum()), 1e-300)
+        counts = self.word_shares_ * seen + corpus.word_counts
+        self.word_shares_ = counts / max(seen + tokens, 1e-300)
+        self._training = None
+
+    def transform(self, X: Any) -> Array:
+        """Return memberships (n, k) of documents in topics, which sum to one."""
+        self._check_fitted()
+        corpus = documents_of(self, X, reset=False)
+        with threads(self.n_jobs):
+            return document_memberships(corpus, self.components_.T, self.alpha_).memberships
+
+    @property
+    def memberships_(self) -> Array:
+        """Return memberships (n, k) of the documents the model was fitted to."""
+        return self.transform(self._documents(None))
+
+    def score(self, X: Any, y: None = None) -> float:
+        """Return how well topics complete documents: the log-likelihood per token of one half of every document.
+
+        Tokens are halved at random, by ``random_state`` if that is a number; memberships come from the other half.
+        """
+        self._check_fitted()
+        corpus = documents_of(self, X, reset=False)
+        seed = self.random_state if isinstance(self.random_state, (int, np.integer)) else 0
+        with threads(self.n_jobs):
+            return completion(corpus, self.components_.T, self.alpha_, np.random.default_rng([int(seed), 17]))
+
+    def perplexity(self, X: Any) -> float:
+        """Return exp(-score): how many words a token is as uncertain as."""
+        return float(np.exp(-self.score(X)))
+
+    def top_words(
+        self, n: int = 10, *, by: str = "probability", weight: float = 0.6, words: Sequence[str] | None = None
+    ) -> pd.DataFrame:
+        """Return the words that stand for topics, as a table: topic (from 1), rank, word, probability, lift, score.
+
+        Parameters
+        ----------
+        n : int
+            Words per topic.
+        by : str
+            "probability"; "lift", how much likelier a word is in the topic than in the corpus; "relevance", between the
+            two; or "frex", words both frequent in the topic and exclusive to it.
+        weight : float
+            Of "relevance": the weight of probability against lift; of "frex": that of exclusivity.
+        words : list of str or None
+            Names of the words; None for those known from the fit.
+        """
+        self._check_fitted()
+        names = self.words_ if words is None else word_names(None, words, len(self.words_))
+        tokens = self.report_.tokens if hasattr(self, "report_") else np.inf
+        expected = self.topic_prevalence_[:, None] * tokens
+        return top_word_table(self.components_, self.word_shares_, expected, names, n, by, weight)
+
+    def coherence(self, X: Any = None, *, measure: str = "npmi", n: int = 10) -> Array:
+        """Return how each topic's n likeliest words go together (k,): "npmi" (-1 to 1) or "u_mass".
+
+        They are counted by documents: those the model was fitted to, or other ones ``X``.
+        """
+        self._check_fitted()
+        return coherence_of(self.components_, self._documents(X), measure, n)
+
+    def topic_similarity(self) -> Array:
+        """Return how alike topics are (k, k): one less the Jensen-Shannon divergence in bits."""
+        self._check_fitted()
+        return similarity_of(self.components_)
+
+    def intervals(self, level: float = 0.95, X: Any = None) -> pd.DataFrame:
+        """Return estimates, standard errors and intervals of the words' probabilities, as one table.
+
+        Columns: topic (from 1), word, estimate, standard_error, lower, upper. They stand on the documents that the
+        model was fitted to, or ``X``, with memberships taken as known: short documents make them somewhat too narrow.
+        """
+        topics, covariances = self._covariances(level, X)
+        return interval_table(topics, covariances, self.words_, level)
+
+    def differences(self, level: float = 0.95, X: Any = None) -> pd.DataFrame:
+        """Return how each word differs between a topic and the other topic that is nearest in it, as one table.
+
+        Columns: topic (from 1), word, probability, versus, log2_fold_change, lower, upper, z. Of cells this is
+        differential expression. A word whose interval lies above zero is more frequent in the topic than in any other.
+        Intervals count tokens as independent draws: where counts vary more than that, as those of tissues do, they are
+        too narrow, and serve to rank words.
+        """
+        if self.n_components < 2:
+            raise InputError("there is one topic, which differs from no other; expected n_components of at least 2")
+        topics, covariances = self._covariances(level, X)
+        return difference_table(topics, covariances, self.words_, level)
+
+    def _covariances(self, level: float, X: Any) -> tuple[Array, Array]:
+        self._check_fitted()
+        if not isinstance(level, (int, float, np.number)) or not 0.0 < level < 1.0:
+            raise InputError(f"level is the share of intervals that hold the truth, between 0 and 1; got {level!r}")
+        corpus = self._documents(X)
+        topics = np.ascontiguousarray(self.components_.T)
+        return topics, word_covariances(corpus, topics, self.transform(corpus), self.beta_)
+
+    def merge(self, groups: Sequence[Sequence[int]]) -> Self:
+        """Return a model in which groups of topics, counted from 1, are one topic each; the others stay.
+
+        A merged topic is the mean of its parts, weighted by their tokens, and has the sum of their alphas.
+
+        >>> from mixmem import TopicModel, simulate_documents
+        >>> model = TopicModel(3, random_state=0).fit(simulate_documents(300, 100, 3, random_state=0).counts)
+        >>> model.merge([[1, 3]]).components_.shape
+        (2, 100)
+        """
+        self._check_fitted()
+        k = len(self.alpha_)
+        named = [h for group in groups for h in group]
+        if sorted(set(named)) != sorted(named) or not all(1 <= h <= k for h in named):
+            raise InputError(f"groups must name topics from 1 to {k}, each once at most; got {list(map(list, groups))}")
+        sets = [[h - 1 for h in group] for group in groups if len(group)]
+        sets += [[h] for h in range(k) if h + 1 not in named]
+        sets.sort(key=lambda group: -float(self.topic_prevalence_[group].sum()))
+        to = np.zeros((len(sets), k))
+        for row, group in enumerate(sets):
+            to[row, group] = 1.0
+        weights = to * self.topic_prevalence_
+        shares = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
+        return self._changed(shares @ self.components_, to @ self.alpha_, weights.sum(axis=1))
+
+    def align_to(self, other: TopicModel) -> Self:
+        """Return this model with its topics in the order of another's that they are most alike."""
+        self._check_fitted()
+        other._check_fitted()
+        if self.components_.shape != other.components_.shape:
+            raise InputError(
+                f"expected two models of one size; got {self.components_.shape} and {other.components_.shape} (topics, "
+                "words)"
+            )
+        both = similarity_of(np.vstack([other.components_, self.components_]))
+        k = len(self.alpha_)
+        order = best_assignment(1.0 - both[:k, k:])
+        return self._changed(self.components_[order], self.alpha_[order], self.topic_prevalence_[order])
+
+    def _changed(self, components: Array, alpha: Array, prevalence: Array) -> Self:
+        """Return the same model with other topics."""
+        model = type(self)(**{**self.get_params(deep=False), "n_components": len(alpha)})
+        vars(model).update({name: value for name, value in vars(self).items() if name.endswith("_")})
+        model.components_, model.alpha_, model.topic_prevalence_ = components, alpha, prevalence
+        model._training = self._training
+        return model
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file, without the documents it was fitted to; no pickle."""
+        self._check_fitted()
+        arrays = {
+            "components": self.components_,
+            "alpha": self.alpha_,
+            "prevalence": self.topic_prevalence_,
+            "word_shares": self.word_shares_,
+        }
+        parameters = self.get_params(deep=False)
+        if not isinstance(self.random_state, (int, np.integer)):
+            parameters["random_state"] = None
+        header = {
+            "model": KIND,
+            "parameters": {name: _plain(value) for name, value in parameters.items()},
+            "words": self.words_,
+            "beta": self.beta_,
+            "report": self.report_.to_plain() if hasattr(self, "report_") else None,
+            "named": hasattr(self, "feature_names_in_"),
+        }
+        save_model(path, arrays, header)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a model that :meth:`save` wrote."""
+        arrays, header = load_model(path)
+        if header.get("model") != KIND:
+            raise InputError(f"{path} holds no topic model; expected what TopicModel.save or `mixmem topics` wrote")
+        try:
+            model = cls(**header["parameters"])
+            components, alpha = arrays["components"], arrays["alpha"]
+            _check_topics(path, components, alpha, header["words"])
+            model.components_, model.alpha_ = components, alpha
+            model.topic_prevalence_, model.word_shares_ = arrays["prevalence"], arrays["word_shares"]
+            model.alpha0_, model.beta_, model.words_ = float(alpha.sum()), float(header["beta"]), header["words"]
+            if header["report"] is not None:
+                model.report_ = TopicReport.from_plain(header["report"])
+        except (KeyError, TypeError) as error:
+            raise InputError(
+                f"{path} is a mixmem file but lacks a part of a topic model ({error}); fit and save it again"
+            ) from None
+        model.n_features_in_ = components.shape[1]
+        if header.get("named"):
+            model.feature_names_in_ = np.array(model.words_, dtype=object)
+        return model
+
+    feature_names_in_: Any
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return topic_1 … topic_k, the columns of :meth:`transform`."""
+        self._check_fitted()
+        return np.array([f"topic_{h + 1}" for h in range(len(self.alpha_))], dtype=object)
+
+    def _documents(self, X: Any) -> Documents:
+        if X is not None:
+            return documents_of(self, X, reset=False)
+        if self._training is None:
+            raise InputError("the model does not hold the documents it was fitted to; expected them as X")
+        return self._training
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "components_"):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError("this TopicModel is not fitted yet; call fit with counts of words first")
+
+    def _progress(self) -> Progress:
+        return LineProgress() if self.verbose else current()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the documents, which are kept only as long as the model lives."""
+        state = cast(dict[str, Any], super().__getstate__())
+        return {name: value for name, value in state.items() if name != "_training"}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.target_tags.required = False
+        return tags
+
+
+def _check_topics(path: str | Path, components: Array, alpha: Array, words: list[str]) -> None:
+    whole = components.ndim == 2 and components.shape == (len(alpha), len(words))
+    if not whole or not np.isfinite(components).all() or components.min() < 0.0 or alpha.min() < 0.0:
+        raise InputError(f"{path} holds topics that no fit gives; copy it again or fit again")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {int(topic): list(own) for topic, own in value.items()}
+    return value

@@ -16,10 +16,12 @@ BARS, PIXELS = 400, 400
 """Rows drawn as bars, which are then wide enough to be seen, and the resolution of their heights."""
 INK, SOFT = "#1c2126", "#6b7580"
 
-# Okabe and Ito's colours, then Tol's muted ones: both hold for the common kinds of colour blindness.
+# Okabe and Ito's colours, then Tol's muted ones: both hold for the common kinds of colour blindness. From the fifteenth
+# on they are merely distinct. A component keeps its colour whatever their number.
 COLOURS = (
     "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999",
-    "#882255", "#44AA99", "#DDCC77", "#AA4499", "#117733", "#6699CC",
+    "#882255", "#44AA99", "#DDCC77", "#AA4499", "#117733", "#6699CC", "#332288", "#CC6677",
+    "#88CCEE", "#999933", "#661100", "#A6D854", "#4D4D4D", "#F4A582", "#8073AC", "#01665E",
 )  # fmt: skip
 
 

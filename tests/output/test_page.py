@@ -1,21 +1,27 @@
 """report.html: self-contained, escaped, small, and true to the numbers."""
 
+import base64
+import hashlib
+import json
 import re
-import time
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mixmem.output.page import render_page, stacked_areas
+from mixmem.output.fit_files import FitFiles
+from mixmem.output.groups import Groups
+from mixmem.output.page import own_script, render_page, script_json
+from mixmem.output.payload import packed, spread_places
 from mixmem.results.distinctive import spread_of_variables
 from mixmem.words import measured, plain_number
 
-VOID = {"meta", "link", "br", "img", "line", "rect", "circle", "path", "polyline"}
+VOID = {"meta", "link", "br", "img", "input"}
 
 
 class Tags(HTMLParser):
-    """Checks that tags are closed in order, and keeps all text."""
+    """Checks that tags are closed in order, and keeps all text that is shown."""
 
     def __init__(self):
         super().__init__()
@@ -33,7 +39,8 @@ class Tags(HTMLParser):
             assert self.open.pop() == tag
 
     def handle_data(self, data):
-        self.texts.append(data)
+        if not {"script", "style"} & set(self.open):
+            self.texts.append(data)
 
 
 def text_of(page):
@@ -96,18 +103,37 @@ def drawn(k=3, rows=50, variables=4, levels=3, seed=0):
     return names, theta, np.full(k, 1.0 / k), rng.dirichlet(np.full(k, 0.3), rows)
 
 
+def page_of(about, names, theta, alpha, memberships, **more):
+    more = {"row_ids": np.arange(len(memberships)), **more}
+    return render_page(about, FitFiles(names, theta, alpha, memberships, **more))
+
+
+def data_of(page):
+    """What the page's scripts are given."""
+    text = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S).group(1)
+    return json.loads(text)
+
+
+def unpacked(text, kind="<u2"):
+    return np.frombuffer(base64.b64decode(text), kind) / np.iinfo(kind).max
+
+
 def test_the_page_tells_what_was_found():
     names, theta, alpha, memberships = drawn()
-    text = text_of(render_page(document(), names, theta, alpha, memberships))
+    text = text_of(page_of(document(), names, theta, alpha, memberships))
     headings = ["Components", "What distinguishes the components", "Memberships", "How sure", "Settings and timings"]
-    places = [text.index(heading) for heading in [*headings, "Use the model in Python"]]
+    below = text.index("How to cite")  # after the links to the parts
+    places = [
+        text.index(heading, below if heading != "Components" else 0)
+        for heading in [*headings, "Use the model in Python"]
+    ]
     assert places == sorted(places)
     clear = f"{100 * (memberships.max(axis=1) > 0.8).mean():.0f}%"
     for words in (
         "50 rows of 4 variables", f"{clear} of the rows have a clear component",
             "12% of the corrected third moments are negative",
         "alpha0 = 1, estimated", "+2.0%", "margin 0.25", "theorem 6", "theta stood still",
-        "no pieces to match", "1 point far below is cut off", 'load("model.mixmem")', "together 1.50", "n_jobs none",
+        "no pieces to match", "far below the best are cut off", 'load("model.mixmem")', "together 1.50", "n_jobs none",
         "refined by sampling", "before -5.100, after -5.000", "largest 1.20", "7.0% of the cells (standard error 1.0%)",
         "One pair goes together.", "answer 0 with question 2: answer 1 25.0% 12.5%",
     ):  # fmt: skip
@@ -129,7 +155,7 @@ def test_other_outcomes_are_said():
         {"code": "not-converged", "severity": "serious", "message": "the fit did not converge", "remedy": "look again"},
         {"code": "idle-variables", "severity": "minor", "message": "'x' is idle", "remedy": "leave it out"},
     ]
-    text = text_of(render_page(changed, names, theta, alpha, memberships))
+    text = text_of(page_of(changed, names, theta, alpha, memberships))
     for words in (
         "Read this first. The fit did not converge. Look again.", "Note: 'x' is idle; leave it out.",
         "Not reached: block done", "as given", "is met at the order found in 1 of 2 (smallest margin 0.25)",
@@ -142,7 +168,7 @@ def test_other_outcomes_are_said():
         "em": {"rounds": 7, "log_likelihood": -12345.67},
     }  # fmt: skip
     none = {"way": "genotypes", "converged": True, "reason": "least squares", "directions": 2, "rounds": 9}
-    text = text_of(render_page(document(refine=climbed, start=none), names, theta, alpha, memberships))
+    text = text_of(page_of(document(refine=climbed, start=none), names, theta, alpha, memberships))
     for words in ("The first estimate was taken", "alpha0 = 1, estimated"):
         assert words in text, words
     for words in ("Negative moments", "Matching", "moments' own alphas"):  # there were none
@@ -153,40 +179,71 @@ def test_other_outcomes_are_said():
     assert "Mean log-likelihood of a row before" not in text
 
 
-def test_nothing_comes_from_outside_and_nothing_runs():
-    page = render_page(document(), *drawn())
-    assert not re.search(r"<script|<link|@import|url\((?!#)|src=|https?://", page)
+def test_nothing_comes_from_outside():
+    page = page_of(document(), *drawn())
+    for text in re.findall(r"<script>.*?</script>", page, re.S):  # libraries name addresses, and use none
+        page = page.replace(text, "<script></script>")
+    assert not re.search(r"<link|@import|url\(|src=|https?://", page)
+    assert "default-src 'none'" in page
     assert page.startswith("<!DOCTYPE html>")
     assert "prefers-color-scheme: dark" in page
     assert "@media print" in page
 
 
+def test_libraries_are_those_of_their_packages():
+    """As the packages ship them, with their licences; scripts/vendor/README.md says which and how to renew them."""
+    vendor = Path(render_page.__globals__["HERE"]) / "scripts" / "vendor"
+    said = (vendor / "README.md").read_text()
+    page = page_of(document(), *drawn())
+    for name in ("d3.min.js", "plot.umd.min.js"):
+        assert hashlib.sha256((vendor / name).read_bytes()).hexdigest() in said
+        assert (vendor / name).read_text() in page
+    for name in ("d3.LICENSE", "plot.LICENSE"):
+        assert (vendor / name).read_text().splitlines()[0] in text_of(page)
+
+
 def test_names_are_escaped():
     names, theta, alpha, memberships = drawn()
     names = [("<b>&\"'" if v == "question 0" else v, "<script>alert(1)</script>", what) for v, _, what in names]
-    page = render_page(document(), names, theta, alpha, memberships)
-    assert "<script" not in page
+    groups = Groups.of("</script><b>", np.array(["<i>"] * len(memberships), dtype=object))
+    about = document()
+    about["data"]["path"] = "a/<u>.csv"
+    page = page_of(about, names, theta, alpha, memberships, groups=groups, row_ids=np.array(["<s>"] * len(memberships)))
+    for tag in ("<script>alert", "<b>&amp;", "<i>", "<s>", "<u>", "</script><b>"):
+        assert tag not in page.replace("<i>mixmem", "").replace("<i>Efficient", "")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "&lt;b&gt;&amp;&#34;&#39;" in page
-    assert "<b>&amp;" not in page
+    assert data_of(page)["variables"]["names"][0] == "<b>&\"'"
+    assert data_of(page)["rows"]["group_names"] == ["<i>"]
     text_of(page)
 
 
 def test_one_component_and_few_rows():
     names, theta, _, _ = drawn(k=1)
-    text = text_of(render_page(document(k=1, rows=2), names, theta, np.ones(1), np.ones((2, 1))))
+    text = text_of(page_of(document(k=1, rows=2), names, theta, np.ones(1), np.ones((2, 1))))
     assert "One component has nothing to be distinguished from" in text
     assert "mixtures of 1 component ." in text or "mixtures of 1 component." in text
 
 
-def test_wide_long_and_many_levels_stay_small():
-    for k, rows, variables, levels in ((5, 10_000, 10_000, 4), (40, 500, 20, 900)):
-        names, theta, alpha, memberships = drawn(k, rows, variables, levels)
-        names = [(v * 30, level * 30, what) for v, level, what in names]
-        began = time.perf_counter()
-        page = render_page(document(k, rows, variables), names, theta, alpha, memberships)
-        assert time.perf_counter() - began < 1.0
-        assert len(page.encode()) < 1_000_000
+@pytest.mark.parametrize(
+    ("k", "rows", "variables", "levels", "kept"),
+    [(5, 10_000, 10_000, 4, 800), (8, 10_000, 1_000, 4, 1_000), (40, 500, 20, 900, 5), (24, 20_000, 50, 5, 50)],
+)
+def test_wide_long_and_many_levels_stay_small(k, rows, variables, levels, kept):
+    names, theta, alpha, memberships = drawn(k, rows, variables, levels)
+    names = [(v * 30, level * 30, what) for v, level, what in names]
+    page = page_of(document(k, rows, variables), names, theta, alpha, memberships, bounds=(theta, theta))
+    assert len(page.encode()) < 5_000_000
+    shown = data_of(page)["variables"]
+    assert shown["all"] == variables
+    assert kept <= len(shown["names"])
+    if kept == variables:
+        assert f"All {variables:,} variables." in text_of(page)
+        return
+    assert "that differ most between components; all are in theta.csv" in text_of(page)
+    # those that are left out differ less than any that is shown
+    spread = spread_of_variables(theta, names, memberships.mean(axis=0))
+    np.testing.assert_allclose(min(shown["spread"]), np.sort(spread)[::-1][len(shown["names"]) - 1], atol=1e-4)
 
 
 def test_spread_of_variables():
@@ -227,12 +284,12 @@ def test_numbers_are_shown_as_means():
         "kinds": {"continuous": 2, "count": 1}, "in_words": {"continuous numbers": 2, "count": 1}, "all_of": [],
         "genotypes": False, "missing_cells": 1, "means": {"age": 45.25, "visits": 3},
     }  # fmt: skip
-    text = text_of(render_page(about, NUMBERS, theta, np.ones(2), memberships))
+    text = text_of(page_of(about, NUMBERS, theta, np.ones(2), memberships))
     for words in (
         "3 rows of 3 variables (2 continuous numbers, 1 count, 11.1% of the cells missing)",
-        "age: mean 62 (all rows 45.2)", "visits: mean 5 (all rows 3)", "mean 30 62 standard deviation 5 10",
-        "mean 1.5 5 standard deviation 1.5 4",
-        "Each cell is the mean for a row that belongs wholly to the component; the shade of a mean",
+        "age: mean 62 (all rows 45.2)", "visits: mean 5 (all rows 3)",
+        "the mean of a number for a row that belongs wholly",
+        "a mean stands on a pale line of one standard deviation",
     ):  # fmt: skip
         assert words in text, words
     genotypes = [("rs1", "A", "probability"), ("rs1", "G", "probability")]
@@ -240,30 +297,74 @@ def test_numbers_are_shown_as_means():
         "kinds": {"dosage": 1}, "in_words": {"genotype": 1}, "all_of": ["all genotypes"], "genotypes": True,
         "missing_cells": 0,
     }  # fmt: skip
-    text = text_of(render_page(about, genotypes, np.array([[0.2, 0.9], [0.8, 0.1]]), np.ones(2), memberships))
+    text = text_of(page_of(about, genotypes, np.array([[0.2, 0.9], [0.8, 0.1]]), np.ones(2), memberships))
     assert "variables (all genotypes) are described" in text
-    assert "the frequency of an allele" in text
+    assert "the frequency of each allele" in text
 
 
 def test_weighted_shares_are_those_of_the_document():
     names, theta, alpha, memberships = drawn()
     about = document() | {"memberships": {"shares": [0.625, 0.25, 0.125]}}
-    assert "62.5%" in text_of(render_page(about, names, theta, alpha, memberships))
+    assert "62.5%" in text_of(page_of(about, names, theta, alpha, memberships))
 
 
-def test_stacked_areas_hold_the_memberships():
-    memberships = np.array([[0.2, 0.8], [0.9, 0.1], [0.6, 0.4]])
-    areas = stacked_areas(memberships)
-    # Rows sorted by leading component and then by its membership: 1, 2, 0. Component 1 is drawn last, on top.
-    assert areas == [(1, "M0 100V0.0H1V0.0H2V0.0H3V100Z"), (0, "M0 100V10.0H1V40.0H2V80.0H3V100Z")]
+def test_scripts_are_given_the_numbers():
+    names, theta, alpha, memberships = drawn(k=4, rows=60, variables=5)
+    groups = Groups.of("town", np.array(["b", "a", None] * 20, dtype=object))
+    low, high = np.clip(theta - 0.1, 0, 1), np.clip(theta + 0.1, 0, 1)
+    page = page_of(document(4, 60, 5), names, theta, alpha, memberships, bounds=(low, high), groups=groups)
+    data = data_of(page)
+    for text, values in (("theta", theta), ("lower", low), ("upper", high)):
+        np.testing.assert_allclose(unpacked(data["variables"][text]).reshape(-1, 4), values, atol=1e-5)
+    np.testing.assert_allclose(unpacked(data["rows"]["memberships"]).reshape(-1, 4), memberships, atol=1e-5)
+    assert data["variables"]["sets"] == [["answer 0", "answer 1", "answer 2"]]
+    assert data["variables"]["levels"] == [0] * 5
+    spread = spread_of_variables(theta, names, memberships.mean(axis=0))
+    np.testing.assert_allclose(data["variables"]["spread"], spread, atol=1e-4)
+    assert (data["rows"]["by"], data["rows"]["group_names"]) == ("town", ["a", "b", "(missing)"])
+    assert data["rows"]["groups"][:3] == [1, 0, 2]
+    np.testing.assert_allclose(data["rows"]["means"][1], memberships[::3].mean(axis=0), rtol=1e-5)
+    axes = np.array(data["rows"]["axes"])
+    np.testing.assert_allclose(axes @ axes.T, np.eye(2), atol=1e-3)
+    varied = ((memberships - memberships.mean(axis=0)) @ axes.T).var(axis=0)
+    np.testing.assert_allclose(varied, np.linalg.svd(np.cov(memberships.T, bias=True))[1][:2], rtol=1e-2)
+    assert page == page_of(document(4, 60, 5), names, theta, alpha, memberships, bounds=(low, high), groups=groups)
+
+
+def test_many_rows_are_spread_over_the_table():
+    places = spread_places(25_000, 10_000)
+    assert (len(places), places[0], places[-1]) == (10_000, 0, 24_997)
+    names, theta, alpha, memberships = drawn(rows=25_000)
+    data = data_of(page_of(document(rows=25_000), names, theta, alpha, memberships))
+    assert data["rows"]["ids"][1] == "2"
+    assert data["rows"]["all"] == 25_000
+    assert len(data["rows"]["mapped"]) == 4_000
+
+
+def test_names_are_never_cut_for_good():
+    names, theta, alpha, memberships = drawn()
+    long = "how often did you, in the last month, " * 6
+    names = [(f"{long}{v}", f"{long}{level}", what) for v, level, what in names]
+    page = page_of(document(), names, theta, alpha, memberships)
+    assert data_of(page)["variables"]["names"][0] == f"{long}question 0"
+    assert data_of(page)["variables"]["sets"][0][0] == f"{long}answer 0"
+    assert f"{long}question" in " ".join(page.split()) or long.strip() in text_of(page)
+
+
+def test_scripts_are_whole():
+    script = own_script()
+    assert script.startswith("(() => {")
+    assert "</script" not in script
+    assert script_json({"a": ["</script>", "\u2028", 1.5]}) == '{"a":["\\u003c/script\\u003e","\\u2028",1.5]}'
+    assert unpacked(packed(np.array([0.0, 0.25, 1.0]))).round(4).tolist() == [0.0, 0.25, 1.0]
 
 
 def test_shapes_that_do_not_fit_together():
     names, theta, alpha, memberships = drawn()
     with pytest.raises(ValueError, match="do not fit together"):
-        render_page(document(), names[:-1], theta, alpha, memberships)
+        page_of(document(), names[:-1], theta, alpha, memberships)
     with pytest.raises(ValueError, match="do not fit together"):
-        render_page(document(), names, theta, alpha, memberships[:, :2])
+        page_of(document(), names, theta, alpha, memberships[:, :2])
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (1234.5, "1234"), (123456.0, "123,456"), (1e-7, "1e-07")])

@@ -24,6 +24,7 @@ from mixmem.errors import InputError
 from mixmem.likelihood.memberships import RowFit
 from mixmem.models._learner import Learner
 from mixmem.moments.anchors import spread_rows
+from mixmem.output.fit_files import FitFiles
 from mixmem.output.page import render_page
 from mixmem.output.tables import as_polars, component_names, membership_frame, write_alpha, write_table, write_theta
 from mixmem.parameters import check_parameters
@@ -203,12 +204,12 @@ def write_fit(folder: Path, run: FitRun) -> None:
     run.document["seconds"]["writing"] = progress.seconds["writing"]
     run.document["files"] = {name: file_digest(folder / name) for name in REPORTED_FILES}
     run.document["warnings"] = [notice.to_plain() for notice in run.notices]
-    attempts.write(folder / "report.html", lambda path: path.write_text(_page(run), encoding="utf-8"))
+    attempts.write(folder / "report.html", lambda path: path.write_text(_page(folder, run), encoding="utf-8"))
     run.document["warnings"] = [notice.to_plain() for notice in run.notices]
     text = json.dumps(plain(run.document), indent=1, allow_nan=False)
     (folder / "fit.json").write_text(text + "\n", encoding="utf-8")
 
 
-def _page(run: FitRun) -> str:
-    model = run.model
-    return render_page(run.document, run.table.schema.labels, model._theta, model.alpha_, run.rows.memberships)
+def _page(folder: Path, run: FitRun) -> str:
+    """Return the page as `mixmem report` would make it again: from the files."""
+    return render_page(plain(run.document), FitFiles.read(folder))

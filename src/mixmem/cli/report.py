@@ -9,10 +9,9 @@ from typing import Any
 import polars as pl
 
 from mixmem.cli.fit import REPORTED_FILES
-from mixmem.data.polars_panics import panics_as_errors
 from mixmem.errors import InputError
+from mixmem.output.fit_files import FitFiles
 from mixmem.output.page import render_page
-from mixmem.output.tables import component_names
 from mixmem.results.fit_report import read_report
 from mixmem.storage.atomic import write_atomically
 from mixmem.storage.model_file import load_model
@@ -31,14 +30,7 @@ def rebuild_report(folder: Path) -> Path:
         document = json.loads((folder / "fit.json").read_text(encoding="utf-8"))
         _refuse_two_fits(folder, document)
         document["report"] = read_report(document["report"]).to_plain()  # of this format or that of 0.1
-        texts = dict.fromkeys(("variable", "level", "statistic"), pl.String)
-        with panics_as_errors():
-            theta = pl.read_csv(folder / "theta.csv", schema_overrides=texts).with_columns(pl.col(*texts).fill_null(""))
-            alpha = pl.read_csv(folder / "alpha.csv")["alpha"].to_numpy()
-            columns = component_names(len(alpha))
-            memberships = pl.read_csv(folder / "memberships.csv", columns=columns).to_numpy()
-        labels = list(theta.select(*texts).iter_rows())
-        page = render_page(document, labels, theta.select(columns).to_numpy(), alpha, memberships)
+        page = render_page(document, FitFiles.read(folder))
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, IndexError, pl.exceptions.PolarsError) as error:

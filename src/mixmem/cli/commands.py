@@ -71,6 +71,8 @@ def fit(
     header: options.Header = "auto",
     columns: options.Columns = "useful",
     weight: options.Weight = None,
+    by: options.GroupBy = None,
+    labels: options.Labels = None,
     alpha0: options.Alpha0 = "auto",
     refine: options.Refine = "auto",
     contamination: options.Contamination = "auto",
@@ -128,9 +130,10 @@ def fit(
         "n_jobs": jobs,
         "memory_limit": memory_limit,
     }
+    grouped = options.grouped_by(by, labels)
     accept = refuse_for(frequencies=p is not None, folds=cv is not None)
     with options.shown(quiet, verbose), fit_places(out, q, p, data) as places:
-        result = run_fit(data, settings, described=described, folds=cv, quiet=quiet, accept=accept)
+        result = run_fit(data, settings, described=described, grouped=grouped, folds=cv, quiet=quiet, accept=accept)
         write_fit(places.folder, result)
         write_admixture(places, result)
     if not quiet:
@@ -456,8 +459,16 @@ def info(
 
 
 @app.command()
-def report(folder: options.FitFolder, verbose: options.Verbose = False) -> None:
-    """Make report.html again from the other files of a fit."""
+def report(
+    folder: options.FitFolder,
+    by: options.GroupBy = None,
+    labels: options.Labels = None,
+    verbose: options.Verbose = False,
+) -> None:
+    """Make report.html again from the other files of a fit.
+
+    With --by the rows are grouped by a column of the table that was fitted, or of --labels.
+    """
     from mixmem.cli.report import rebuild_report
 
-    typer.echo(str(rebuild_report(folder)))
+    typer.echo(str(rebuild_report(folder, options.grouped_by(by, labels))))

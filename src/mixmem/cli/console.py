@@ -31,7 +31,16 @@ LOOKED_AT = {"report.html": "what the components are", "demo.png": "estimate aga
 
 def fit_text(run: FitRun, out: Path) -> str:
     """What was found, in a few lines."""
-    names = ("report.html", "theta.csv", "alpha.csv", "memberships.csv", "intervals.csv", "model.mixmem", "fit.json")
+    names = (
+        "report.html",
+        "theta.csv",
+        "alpha.csv",
+        "memberships.csv",
+        "intervals.csv",
+        "groups.csv",
+        "model.mixmem",
+        "fit.json",
+    )
     doubts = run.model.report_.warnings  # what could not be made beside the fit was told when it failed
     return "\n".join([*warned(doubts), *_found(run), *noted(doubts), written(out, names, "report.html")])
 

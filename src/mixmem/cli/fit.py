@@ -16,6 +16,7 @@ from mixmem import __version__
 from mixmem.cli.attempts import Attempts
 from mixmem.cli.compilation import announce_compilation
 from mixmem.cli.facts import Facts
+from mixmem.cli.labels import GroupedBy
 from mixmem.cli.reading import Described, Variants
 from mixmem.cli.table_warnings import table_warnings
 from mixmem.data.encode import Encoded
@@ -25,6 +26,7 @@ from mixmem.likelihood.memberships import RowFit
 from mixmem.models._learner import Learner
 from mixmem.moments.anchors import spread_rows
 from mixmem.output.fit_files import FitFiles
+from mixmem.output.groups import GROUPS_FILE, Groups
 from mixmem.output.page import render_page
 from mixmem.output.tables import as_polars, component_names, membership_frame, write_alpha, write_table, write_theta
 from mixmem.parameters import check_parameters
@@ -40,7 +42,8 @@ GOODNESS_CELLS = 500_000
 """Cells up to which the fit is held against the table's pairs unasked: a second or less."""
 SHOWN_MISFITS = 10
 FIT_FILES = (
-    "theta.csv", "alpha.csv", "memberships.csv", "intervals.csv", "model.mixmem", "fit.json", "report.html",
+    "theta.csv", "alpha.csv", "memberships.csv", "intervals.csv", GROUPS_FILE, "model.mixmem", "fit.json",
+    "report.html",
 )  # fmt: skip
 """What a fit may write: one that leaves a file out removes that of an earlier fit."""
 REPORTED_FILES = ("theta.csv", "alpha.csv", "memberships.csv")
@@ -61,6 +64,8 @@ class FitRun:
     """What of the table will be learned poorly, or may be something else than it looks."""
     variants: Variants | None = None
     """All variants of a genotype file, also those that were left out."""
+    groups: Groups | None = None
+    """Groups of the rows, which the page shows."""
 
     @property
     def notices(self) -> list[Notice]:
@@ -83,6 +88,7 @@ def run_fit(
     settings: Mapping[str, Any],
     *,
     described: Described | None = None,
+    grouped: GroupedBy | None = None,
     shown_as: str | Path | None = None,
     folds: int | None = None,
     quiet: bool = False,
@@ -91,8 +97,8 @@ def run_fit(
     """Read once, fit, and find the rows' memberships.
 
     What the fit can do without may fail: it is left out, and a notice says so. ``described`` says how the table is
-    read, ``shown_as`` is the path that fit.json names, ``folds`` those of a cross-validation, and ``accept`` may refuse
-    the table before it is fitted.
+    read, ``grouped`` which labels group its rows on the page, ``shown_as`` is the path that fit.json names, ``folds``
+    those of a cross-validation, and ``accept`` may refuse the table before it is fitted.
     """
     model = Learner(**settings)
     described = described or Described(None, model.variables, model.missing)
@@ -104,6 +110,10 @@ def run_fit(
     progress = current()
     with progress.stage("reading"):
         source, described = described.read(data)
+        groups = None
+        if grouped is not None:
+            source, groups = grouped.split(source, described.weight)
+            described = described.without(grouped.column)
         table, model.missing, variants = described.coded(source), described.missing, Variants.of(source)
         del source  # the codes are enough from here on
         if accept is not None:
@@ -134,6 +144,8 @@ def run_fit(
             "means": facts.number_means,
             "id": row_id,
             "weight": described.weight,
+            "by": None if grouped is None else grouped.column,
+            "labels": None if grouped is None else grouped.file,
             "remarks": [*table.remarks, *doubts],
         },
         "settings": model.get_params(deep=False),
@@ -152,7 +164,7 @@ def run_fit(
         "seconds": {**progress.seconds, **fitted, "memberships": time.perf_counter() - began},
         "report": model.report_.to_plain(),
     }
-    return FitRun(model, facts, rows, row_id or "row", document, attempts, doubts, variants)
+    return FitRun(model, facts, rows, row_id or "row", document, attempts, doubts, variants, groups)
 
 
 def _kinds(schema: Schema) -> dict[str, Any]:
@@ -200,6 +212,8 @@ def write_fit(folder: Path, run: FitRun) -> None:
         write_table(folder / "memberships.csv", membership_frame(run.rows.memberships, run.table.row_ids, run.row_name))
         if run.model._errors is not None:
             attempts.write(folder / "intervals.csv", lambda path: write_table(path, as_polars(run.model.intervals())))
+        if run.groups is not None:
+            run.groups.write(folder / GROUPS_FILE, run.table.row_ids)
         run.model.save(folder / "model.mixmem")
     run.document["seconds"]["writing"] = progress.seconds["writing"]
     run.document["files"] = {name: file_digest(folder / name) for name in REPORTED_FILES}

@@ -13,6 +13,7 @@ from mixmem.errors import InputError
 from mixmem.words import listing
 
 if TYPE_CHECKING:
+    from mixmem.cli.labels import GroupedBy
     from mixmem.data.dialect import Dialect
     from mixmem.results.notices import Notice
 
@@ -124,6 +125,19 @@ Unknown = Annotated[
     ),
 ]
 Groups = Annotated[str, typer.Option("--by", metavar="COLUMN", help="Column that groups the rows.", show_default=False)]
+GroupBy = Annotated[
+    str | None,
+    typer.Option("--by", metavar="COLUMN", help="Column that groups the rows on the page; it is not fitted."),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        metavar="FILE",
+        help="Table that holds the column of --by, if DATA does not: with the rows' ids in its first column, or one "
+        "line per row in the same order.",
+    ),
+]
 Cluster = Annotated[
     str | None,
     typer.Option("--cluster", metavar="COLUMN", help="Column of the clusters that rows come from, such as schools."),
@@ -516,6 +530,15 @@ def dialect_of(delimiter: str | None, decimal: str | None, header: str) -> Diale
     if decimal not in (None, ".", ","):
         raise InputError(f"--decimal is . or , ; got {decimal!r}")
     return Dialect(separator, decimal, {"auto": None, "yes": True, "no": False}[_one_of("--header", header, HEADERS)])
+
+
+def grouped_by(by: str | None, labels: str | None) -> GroupedBy | None:
+    """How the rows are grouped, as the options say; None if they are not."""
+    from mixmem.cli.labels import GroupedBy
+
+    if by is None and labels is not None:
+        raise InputError(f"--labels {labels} needs --by COLUMN, the column of that table that groups the rows")
+    return None if by is None else GroupedBy(by, labels)
 
 
 def strict_of(columns: str) -> str:

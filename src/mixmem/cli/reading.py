@@ -46,6 +46,14 @@ class Described:
                     raise InputError(f"{option}: there is no column {name!r}{suggestion(name, names)}")
         return table, replace(self, missing=self._spelled(names))
 
+    def without(self, column: str) -> Described:
+        """Return what is said of the other columns."""
+        kinds = None if self.kinds is None else {name: kind for name, kind in self.kinds.items() if name != column}
+        missing = self.missing
+        if isinstance(missing, Mapping):
+            missing = {name: values for name, values in missing.items() if name != column}
+        return replace(self, kinds=kinds, missing=missing)
+
     def encode(self, data: str | Path | Table) -> tuple[Encoded, Any]:
         """The table as codes, its variables learned, and the values that mean missing in terms of its columns."""
         table, found = self.read(data)

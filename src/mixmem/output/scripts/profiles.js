@@ -55,7 +55,7 @@ function drawHeat(variable, levels, width) {
   const left = Math.min(0.36 * width, 12 + 6.8 * longest);
   const across = (width - left - 4) / k;
   return Plot.plot({
-    width, height: 24 + 22 * levels.length, marginLeft: left, marginRight: 4, marginTop: 22, marginBottom: 2, style: font, ariaLabel: `${variable.name}: probabilities of its levels in every component`,
+    width, height: 32 + 22 * levels.length, marginLeft: left, marginRight: 4, marginTop: 30, marginBottom: 2, style: font, ariaLabel: `${variable.name}: probabilities of its levels in every component`,
     x: { domain: components, axis: null, padding: 0.04 }, y: { domain: d3.range(levels.length), axis: null, padding: 0.06 },
     marks: [
       ...componentNames(across),
@@ -66,11 +66,12 @@ function drawHeat(variable, levels, width) {
   });
 }
 
+// Numbers of the components above their columns, as many as there is room for, and their colours.
 function componentNames(across) {
+  const named = across < 14 ? components.filter((h) => h === 0 || (h + 1) % 5 === 0) : components;
   return [
-    Plot.tickX(components, { x: (h) => h, stroke: (h) => colour(h), strokeWidth: 0 }),
-    Plot.text(components, { x: (h) => h, frameAnchor: "top", dy: -11, text: (h) => String(h + 1), fontSize: across < 14 ? 8 : 11 }),
-    Plot.dot(components, { x: (h) => h, frameAnchor: "top", dy: -3, r: Math.min(3, across / 4), symbol: "square", fill: (h) => colour(h) }),
+    Plot.text(named, { x: (h) => h, frameAnchor: "top", dy: -18, text: (h) => String(h + 1), fontSize: 11 }),
+    Plot.dot(components, { x: (h) => h, frameAnchor: "top", dy: -7, r: Math.min(3, across / 4), symbol: "square", fill: (h) => colour(h) }),
   ];
 }
 

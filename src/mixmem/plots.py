@@ -30,6 +30,15 @@ def colour(component: int) -> str:
     return COLOURS[component % len(COLOURS)]
 
 
+# Tol's bright ones, which no component has.
+GROUP_COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB")
+
+
+def group_colour(group: int) -> str:
+    """Return the colour of a group of rows, counted from 0."""
+    return GROUP_COLOURS[group] if group < len(GROUP_COLOURS) else colour(group)
+
+
 def comparison(
     true_theta: np.ndarray,
     theta: np.ndarray,

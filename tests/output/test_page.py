@@ -324,11 +324,22 @@ def test_scripts_are_given_the_numbers():
     assert (data["rows"]["by"], data["rows"]["group_names"]) == ("town", ["a", "b", "(missing)"])
     assert data["rows"]["groups"][:3] == [1, 0, 2]
     np.testing.assert_allclose(data["rows"]["means"][1], memberships[::3].mean(axis=0), rtol=1e-5)
-    axes = np.array(data["rows"]["axes"])
-    np.testing.assert_allclose(axes @ axes.T, np.eye(2), atol=1e-3)
-    varied = ((memberships - memberships.mean(axis=0)) @ axes.T).var(axis=0)
-    np.testing.assert_allclose(varied, np.linalg.svd(np.cov(memberships.T, bias=True))[1][:2], rtol=1e-2)
+    corners = np.array(data["rows"]["corners"])
+    np.testing.assert_allclose((corners**2).sum(axis=0), 1.0, atol=1e-5)
+    np.testing.assert_allclose(corners[:, 0], [0.0, 1.0])
     assert page == page_of(document(4, 60, 5), names, theta, alpha, memberships, bounds=(low, high), groups=groups)
+
+
+def test_components_held_together_are_neighbours_on_the_map():
+    rng = np.random.default_rng(0)
+    parts = np.zeros((600, 6))
+    for i, (one, other) in enumerate([(0, 3), (3, 5), (5, 1), (1, 4), (4, 2), (2, 0)] * 100):  # a ring
+        parts[i, [one, other]] = rng.dirichlet([1.0, 1.0])
+    names, theta, alpha, _ = drawn(k=6)
+    corners = np.array(data_of(page_of(document(6, 600), names, theta, alpha, parts))["rows"]["corners"])
+    near = corners.T @ corners
+    for one, other in [(0, 3), (3, 5), (5, 1), (1, 4), (4, 2), (2, 0)]:
+        np.testing.assert_allclose(near[one, other], 0.5, atol=1e-5)
 
 
 def test_many_rows_are_spread_over_the_table():

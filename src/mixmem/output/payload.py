@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mixmem.output.fit_files import FitFiles
-from mixmem.plots import colour
+from mixmem.plots import colour, group_colour
 from mixmem.results.distinctive import Contents
 from mixmem.words import short
 
@@ -41,7 +41,7 @@ def payload(
         "colours": [colour(h) for h in range(k)],
         "variables": _variables(files, contents, apart, apart @ (shares / shares.sum())),
         "rows": _rows(files),
-        "group_colours": [] if files.groups is None else [colour(g + 8) for g in range(len(files.groups.names))],
+        "group_colours": [] if files.groups is None else [group_colour(g) for g in range(len(files.groups.names))],
         "histogram": _histogram(files.memberships),
         "alpha0": _alpha0(document["report"]),
         "history": _history(document["report"]),
@@ -125,7 +125,7 @@ def _rows(files: FitFiles) -> dict[str, Any]:
         "ids": [short(str(identity), LONGEST_NAME) for identity in files.row_ids[shown].tolist()],
         "memberships": packed(x[shown]),
         "mapped": spread_places(len(shown), MAPPED_ROWS).tolist(),
-        "axes": _axes(x),
+        "corners": _corners(x),
         "by": None if groups is None else groups.by,
         "groups": None if groups is None else groups.codes[shown].tolist(),
         "group_names": None if groups is None else list(groups.names),
@@ -144,16 +144,22 @@ def spread_places(n: int, most: int) -> np.ndarray:
     return np.arange(count) * n // max(count, 1)
 
 
-def _axes(memberships: np.ndarray) -> list[list[float]]:
-    """Return the two directions (2, k) in which memberships vary most; what they give a component is its corner."""
+def _corners(memberships: np.ndarray) -> list[list[float]]:
+    """Return the components' corners (2, k) on a circle, those that rows often hold together beside each other.
+
+    They go round as the two directions do in which memberships vary most.
+    """
     k = memberships.shape[1]
     if k < 3:
         return []
     centred = memberships - memberships.mean(axis=0)
-    centred = centred - centred.mean(axis=1, keepdims=True)  # within the simplex, also where rows are rounded
-    directions = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :2].T
-    largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)
-    return [[round(float(value), 4) + 0.0 for value in axis] for axis in directions * np.sign(largest)]
+    directions = np.linalg.eigh(centred.T @ centred)[1][:, :-3:-1]  # the last two, the larger first
+    largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=0)[None], axis=0)
+    first, second = np.round(directions * np.sign(largest), 9).T
+    turns = np.empty(k)
+    turns[np.argsort(np.arctan2(second, first), kind="stable")] = np.arange(k) / k
+    angle = 2.0 * np.pi * (turns - turns[0])  # the first component on top
+    return [rounded(np.round(corner, 6) + 0.0) for corner in (np.sin(angle), np.cos(angle))]
 
 
 def _histogram(memberships: np.ndarray) -> dict[str, Any]:

@@ -1,32 +1,46 @@
-// A figure: its drawing, made anew when its width changes, with buttons to download it.
+// A figure: drawn when it comes into view, and anew when its width changes, with buttons to download it.
 const font = { fontFamily: "inherit", fontSize: "12px", overflow: "visible", background: "none" };
+const awaited = new Map();
+const near = new IntersectionObserver((entries) => {
+  for (const entry of entries) if (entry.isIntersecting) awaited.get(entry.target)?.();
+}, { rootMargin: "300px" });
 
 function figure(name, draw, { data = null, legend = false, box = document.getElementById(name) } = {}) {
   const place = document.createElement("div");
-  place.className = "drawing";
+  place.className = "drawing awaited";
+  let width = 0, waiting = 0;
+  const redraw = () => {
+    near.unobserve(place);
+    awaited.delete(place);
+    place.classList.remove("awaited");
+    width = Math.max(240, Math.floor(place.clientWidth));
+    place.replaceChildren(draw(width));
+  };
+  const svg = () => {
+    if (awaited.has(place)) redraw();
+    return place.querySelector("svg");
+  };
   const tools = document.createElement("div");
   tools.className = "tools";
-  const svg = () => place.querySelector("svg");
   tools.append(
     button("SVG", "Download this figure as SVG", () => saveSvg(name, svg(), legend)),
     button("PNG", "Download this figure as PNG", () => savePng(name, svg(), legend)),
   );
   if (data) tools.append(button("CSV", "Download the numbers of this figure as CSV", () => save(`${name}.csv`, csv(data()))));
   box.prepend(tools, place);
-  let width = 0;
-  const redraw = () => {
-    width = Math.max(240, Math.floor(place.clientWidth));
-    place.replaceChildren(draw(width));
-  };
-  redraw();
-  let waiting = 0;
+  awaited.set(place, redraw);
+  near.observe(place);
   new ResizeObserver(() => {
-    if (Math.abs(place.clientWidth - width) < 2 || place.clientWidth < 1) return;
+    if (awaited.has(place) || Math.abs(place.clientWidth - width) < 2 || place.clientWidth < 1) return;
     clearTimeout(waiting);
     waiting = setTimeout(redraw, 120);
   }).observe(place);
-  return redraw;
+  return () => {
+    if (!awaited.has(place)) redraw();
+  };
 }
+
+window.addEventListener("beforeprint", () => [...awaited.values()].forEach((redraw) => redraw()));
 
 // --- The rows' largest memberships
 

@@ -97,27 +97,30 @@ function move(step) {
 
 // --- The map
 
+// A row stands at the mean of the components' corners, weighted by its memberships.
+function placeOf(i) {
+  return page.rows.corners.map((corner) => d3.sum(components, (h) => corner[h] * membership(i, h)));
+}
+
 function drawMap(width) {
   const size = Math.min(width, 560);
   const by = document.getElementById("map-colour").value;
-  const shownRows = page.rows.mapped;
-  const at = (values, i) => d3.sum(components, (h) => values[h] * membership(i, h));
-  const [first, second] = page.rows.axes;
-  const points = shownRows.map((i) => ({ i, x: at(first, i), y: at(second, i) }));
-  const corners = components.map((h) => ({ h, x: first[h], y: second[h] }));
-  // A square of the plane, so that distances are true.
-  const [xs, ys] = ["x", "y"].map((axis) => d3.extent([...points, ...corners], (point) => point[axis]));
-  const half = Math.max(xs[1] - xs[0], ys[1] - ys[0], 1e-6) / 2;
-  const around = ([from, to]) => [(from + to) / 2 - half, (from + to) / 2 + half];
+  const points = page.rows.mapped.map((i) => {
+    const [x, y] = placeOf(i);
+    return { i, x, y };
+  });
+  const corners = components.map((h) => ({ h, x: page.rows.corners[0][h], y: page.rows.corners[1][h] }));
+  const round = d3.sort(corners, (corner) => Math.atan2(corner.y, corner.x));
+  const numbers = corners.map((corner) => ({ h: corner.h, x: 1.09 * corner.x, y: 1.09 * corner.y }));
   const shade = by === "group" ? (i) => page.group_colours[page.rows.groups[i]] : (i) => colour(leading(i));
   return Plot.plot({
-    width: size, height: size, margin: 16, style: font, ariaLabel: "Map of rows: rows with alike memberships stand close",
-    x: { axis: null, domain: around(xs) }, y: { axis: null, domain: around(ys) },
+    width: size, height: size, margin: 12, style: font, ariaLabel: "Map of rows: rows with alike memberships stand close",
+    x: { axis: null, domain: [-1.12, 1.12] }, y: { axis: null, domain: [-1.12, 1.12] },
     marks: [
-      k === 3 ? Plot.line([...corners, corners[0]], { x: "x", y: "y", stroke: "var(--line)" }) : null,
+      Plot.line([...round, round[0]], { x: "x", y: "y", stroke: "var(--line)" }),
       Plot.dot(points, { x: "x", y: "y", fill: (point) => shade(point.i), fillOpacity: 0.6, r: points.length > 1500 ? 2 : 3 }),
-      Plot.dot(corners, { x: "x", y: "y", r: 9, fill: "var(--paper)", stroke: (corner) => colour(corner.h), strokeWidth: 2.5 }),
-      Plot.text(corners, { x: "x", y: "y", text: (corner) => String(corner.h + 1), fontWeight: 600, fontSize: 11 }),
+      Plot.dot(numbers, { x: "x", y: "y", r: 9, fill: "var(--paper)", stroke: (corner) => colour(corner.h), strokeWidth: 2.5 }),
+      Plot.text(numbers, { x: "x", y: "y", text: (corner) => String(corner.h + 1), fontWeight: 600, fontSize: 11 }),
       Plot.tip(points, Plot.pointer({ x: "x", y: "y", title: (point) => describeRow(point.i) })),
     ],
   });
@@ -178,7 +181,7 @@ function startMemberships() {
   }
   const redraw = figure("map", drawMap, {
     legend: true,
-    data: () => [["row", "x", "y"], ...page.rows.mapped.map((i) => [page.rows.ids[i], ...page.rows.axes.map((axis) => d3.sum(components, (h) => axis[h] * membership(i, h)).toFixed(4))])],
+    data: () => [["row", "x", "y"], ...page.rows.mapped.map((i) => [page.rows.ids[i], ...placeOf(i).map((value) => value.toFixed(4))])],
   });
   mapLegend();
   document.getElementById("map-colour").addEventListener("change", () => {

@@ -55,7 +55,7 @@ function drawHeat(variable, levels, width) {
   const left = Math.min(0.36 * width, 12 + 6.8 * longest);
   const across = (width - left - 4) / k;
   return Plot.plot({
-    width, height: 32 + 22 * levels.length, marginLeft: left, marginRight: 4, marginTop: 30, marginBottom: 2, style: font, ariaLabel: `${variable.name}: probabilities of its levels in every component`,
+    width, height: 34 + 22 * levels.length, marginLeft: left, marginRight: 4, marginTop: 32, marginBottom: 2, style: font, ariaLabel: `${variable.name}: probabilities of its levels in every component`,
     x: { domain: components, axis: null, padding: 0.04 }, y: { domain: d3.range(levels.length), axis: null, padding: 0.06 },
     marks: [
       ...componentNames(across),
@@ -70,8 +70,8 @@ function drawHeat(variable, levels, width) {
 function componentNames(across) {
   const named = across < 14 ? components.filter((h) => h === 0 || (h + 1) % 5 === 0) : components;
   return [
-    Plot.text(named, { x: (h) => h, frameAnchor: "top", dy: -18, text: (h) => String(h + 1), fontSize: 11 }),
-    Plot.dot(components, { x: (h) => h, frameAnchor: "top", dy: -7, r: Math.min(3, across / 4), symbol: "square", fill: (h) => colour(h) }),
+    Plot.text(named, { x: (h) => h, frameAnchor: "top", dy: -20, text: (h) => String(h + 1), fontSize: 11 }),
+    Plot.dot(components, { x: (h) => h, frameAnchor: "top", dy: -5, r: Math.min(3, across / 4), symbol: "square", fill: (h) => colour(h) }),
   ];
 }
 
@@ -121,44 +121,39 @@ function card(variable) {
   spread.title = "How far components are from the average row: 0 alike, 1 nothing in common";
   title.append(spread);
   made.append(title);
-  made.style.minHeight = "9rem";
-  made.drawn = false;
-  made.draw = () => {
-    if (made.drawn) return;
-    made.drawn = true;
-    made.style.minHeight = "";
-    const name = `variable-${variable.j + 1}`;
-    const data = () => [PROFILE_COLUMNS, ...tableOf(variable)];
-    let all = false;
+  const name = `variable-${variable.j + 1}`;
+  const data = () => [PROFILE_COLUMNS, ...tableOf(variable)];
+  if (variable.levels.length) made.append(levelsBox(variable, name, data));
+  if (variable.number) {
+    const box = document.createElement("div");
     if (variable.levels.length) {
-      const box = document.createElement("div");
-      made.append(box);
-      const drawing = view.style === "bars" ? drawBars : drawHeat;
-      const again = figure(name, (width) => drawing(variable, levelsOf(variable, all), width), { data, box, legend: view.style === "bars" });
-      const left = variable.levels.length - LEVELS;
-      if (left > 0) {
-        const more = button(`Show ${left} more levels`, "Show all levels; those above differ most", () => {
-          all = true;
-          more.remove();
-          again();
-        });
-        more.className = "more";
-        box.append(more);
-      }
+      const note = document.createElement("p");
+      note.className = "note";
+      note.textContent = "Mean of the others, with one standard deviation to both sides";
+      made.append(note);
     }
-    if (variable.number) {
-      const box = document.createElement("div");
-      if (variable.levels.length) {
-        const note = document.createElement("p");
-        note.className = "note";
-        note.textContent = "Mean of the others, with one standard deviation to both sides";
-        made.append(note);
-      }
-      made.append(box);
-      figure(`${name}-mean`, (width) => drawNumber(variable, width), { data, box, legend: true });
-    }
-  };
+    made.append(box);
+    figure(`${name}-mean`, (width) => drawNumber(variable, width), { data, box, legend: true });
+  }
   return made;
+}
+
+function levelsBox(variable, name, data) {
+  const box = document.createElement("div");
+  const drawing = view.style === "bars" ? drawBars : drawHeat;
+  let all = false;
+  const again = figure(name, (width) => drawing(variable, levelsOf(variable, all), width), { data, box, legend: view.style === "bars" });
+  const left = variable.levels.length - LEVELS;
+  if (left > 0) {
+    const more = button(`Show ${left} more level${left > 1 ? "s" : ""}`, "Show all levels; those above differ most", () => {
+      all = true;
+      more.remove();
+      again();
+    });
+    more.className = "more";
+    box.append(more);
+  }
+  return box;
 }
 
 function found() {
@@ -180,12 +175,10 @@ function found() {
 function showProfiles() {
   const list = document.getElementById("cards");
   const kept = found();
-  const cards = kept.slice(0, view.shown).map(card);
-  list.replaceChildren(...cards);
-  const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries) if (entry.isIntersecting) entry.target.draw();
-  }, { rootMargin: "400px" });
-  cards.forEach((each) => seen.observe(each));
+  awaited.forEach((redraw, place) => {
+    if (list.contains(place)) awaited.delete(place);
+  });
+  list.replaceChildren(...kept.slice(0, view.shown).map(card));
   const count = document.getElementById("count");
   count.textContent = `${Math.min(view.shown, kept.length).toLocaleString("en")} of ${kept.length.toLocaleString("en")} ${view.search ? "variables found" : "variables"} shown`;
   document.getElementById("more").hidden = kept.length <= view.shown;
@@ -211,6 +204,5 @@ function startProfiles() {
     const titles = ["variable", "spread", ...components.map((h) => `component_${h + 1}`)];
     save("variables.csv", csv([titles, ...variables.map((v) => [v.name, v.spread, ...components.map((h) => apart[v.j * k + h].toFixed(3))])]));
   });
-  window.addEventListener("beforeprint", () => document.querySelectorAll("#cards .card").forEach((each) => each.draw()));
   showProfiles();
 }

@@ -16,7 +16,7 @@ from mixmem.cli.stored import say_what_was_found, stored_model
 from mixmem.data.read import read_table
 from mixmem.data.table import plain_values
 from mixmem.errors import InputError
-from mixmem.plots import compare_figure
+from mixmem.plots import ComparePlot
 from mixmem.progress import current
 from mixmem.records import plain
 from mixmem.results.compare import Comparison
@@ -89,7 +89,7 @@ def write_compare(folder: Path, run: CompareRun) -> None:
     """Write means.csv, differences.csv, compare.png and compare.json."""
     run.found.means.to_csv(folder / "means.csv", index=False, float_format="%.10g")
     run.found.differences.to_csv(folder / "differences.csv", index=False, float_format="%.10g")
-    figure = compare_figure(run.found.means, run.found.by)
+    figure = ComparePlot.from_comparison(run.found).plot().figure_
     run.attempts.write(folder / "compare.png", lambda path: figure.savefig(path, format="png"))
     run.document["warnings"] = run.attempts.to_plain()
     text = json.dumps(plain(run.document), indent=1, allow_nan=False)

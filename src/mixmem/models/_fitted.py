@@ -28,6 +28,7 @@ from mixmem.moments.estimate import sweep_tolerance
 from mixmem.moments.sums import FirstMoments
 from mixmem.progress import LineProgress, Progress, current
 from mixmem.refinement.cross_validation import cross_validation
+from mixmem.results.distinctive import spread_of_variables
 from mixmem.results.fit_report import FitReport, read_report
 from mixmem.results.goodness import Goodness, goodness_of_fit
 from mixmem.results.impute import filled_frame, fillings, imputed
@@ -364,6 +365,22 @@ class Fitted(Comparing):
     def theta_(self) -> pd.DataFrame:
         """Return theta as a table, the paper's theta_j stacked: variable, level, statistic, component_1..k."""
         return self.schema_.theta_frame(self._theta)
+
+    def spread_of_variables(self) -> pd.Series:
+        """Return how far each variable tells components apart, from 0 (alike) to 1, those that do most first.
+
+        The mean over components, weighted by alpha, of the total variation distance from the average row.
+
+        >>> from mixmem import GDLM, simulate_gdlm
+        >>> model = GDLM(2, alpha0=0.2, random_state=0).fit(simulate_gdlm(300, 9, 2, random_state=0).frame)
+        >>> model.spread_of_variables().is_monotonic_decreasing
+        True
+        """
+        import pandas as pd
+
+        self._check_fitted()
+        spread = spread_of_variables(self._theta, self.schema_.labels, self.alpha_)
+        return pd.Series(spread, index=self.schema_.names, name="spread").sort_values(ascending=False, kind="stable")
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return component_1..component_k, the columns of :meth:`transform`."""

@@ -215,7 +215,7 @@ def _moments(report: Mapping[str, Any]) -> Iterator[Diagnostic]:
     yield Diagnostic(
         "Negative moments",
         f"{100 * negative:.0f}% of the corrected third moments are negative, which the model's own never are.",
-        "They come from sampling noise, or from an alpha0 that is too large; up to a third is usual in small tables.",
+        "They come from sampling noise, or from an alpha0 that is too large; one half would be noise alone.",
         "Little stands out from the noise: more rows, or fewer components, would help." if much else "Nothing to do.",
         "look" if much else "plain",
     )
@@ -247,7 +247,8 @@ def _matching(matching: Mapping[str, Any]) -> Diagnostic:
         finding,
         "Pieces of the estimate are put together by their components; a guarantee means that no other order can be "
         "right.",
-        "Nothing to do: a match without guarantee is usual." if in_order else
+        "Nothing to do." if in_order and kept["guaranteed"] else
+        "Nothing to do: the order was kept, which the theorem only could not promise." if in_order else
         "Fit with another --seed and compare the components.",
         "plain" if in_order else "look",
     )  # fmt: skip

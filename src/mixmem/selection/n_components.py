@@ -106,9 +106,9 @@ class KChoice:
 
     def plot(self, path: str | PathLike[str] | None = None) -> Figure:
         """The table as a figure of three panels, written to ``path`` if there is one."""
-        from mixmem.plots import choice_figure
+        from mixmem.plots import ChooseKPlot
 
-        figure = choice_figure(self.table.to_dict("records"), self.k)
+        figure = ChooseKPlot.from_choice(self).plot().figure_
         if path is not None:
             figure.savefig(path)
         return figure

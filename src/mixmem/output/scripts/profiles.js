@@ -16,12 +16,12 @@ function levelsOf(variable, all) {
 function cellsOf(variable, levels) {
   return levels.flatMap((l, place) => components.map((h) => {
     const at = (variable.start + l) * k + h;
-    return { level: variable.levels[l], place, h, value: theta[at], low: lower ? lower[at] : null, high: upper ? upper[at] : null };
+    return { variable: variable.name, level: variable.levels[l], place, h, value: theta[at], low: lower ? lower[at] : null, high: upper ? upper[at] : null };
   }));
 }
 
 const between = (cell) => (cell.low === null ? "" : ` (95% interval ${percent(cell.low)} to ${percent(cell.high)})`);
-const saidCell = (cell) => `${cell.level}\ncomponent ${cell.h + 1}: ${percent(cell.value)}${between(cell)}`;
+const saidCell = (cell) => `${shortened(cell.variable, 60)}: ${cell.level}\ncomponent ${cell.h + 1}: ${percent(cell.value)}${between(cell)}`;
 
 // Bars: levels one under the other, in each a bar per component with its interval.
 function drawBars(variable, levels, width) {

@@ -1,42 +1,18 @@
-"""Pictures, as matplotlib figures: nothing is shown and no global state is touched."""
+"""Figures of experiments and diagnostics, each made by a function of its numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixmem.plots.structure import draw_bars, sorted_rows, spread
+from mixmem.plots.style import INK, SOFT, blank, colour, plain
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-BARS, PIXELS = 400, 400
-"""Rows drawn as bars, which are then wide enough to be seen, and the resolution of their heights."""
-INK, SOFT = "#1c2126", "#6b7580"
-
-# Okabe and Ito's colours, then Tol's muted ones: both hold for the common kinds of colour blindness. From the fifteenth
-# on they are merely distinct. A component keeps its colour whatever their number.
-COLOURS = (
-    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999",
-    "#882255", "#44AA99", "#DDCC77", "#AA4499", "#117733", "#6699CC", "#332288", "#CC6677",
-    "#88CCEE", "#999933", "#661100", "#A6D854", "#4D4D4D", "#F4A582", "#8073AC", "#01665E",
-)  # fmt: skip
-
-
-def colour(component: int) -> str:
-    """Return the colour of a component, counted from 0."""
-    return COLOURS[component % len(COLOURS)]
-
-
-# Tol's bright ones, which no component has.
-GROUP_COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB")
-
-
-def group_colour(group: int) -> str:
-    """Return the colour of a group of rows, counted from 0."""
-    return GROUP_COLOURS[group] if group < len(GROUP_COLOURS) else colour(group)
 
 
 def comparison(
@@ -47,41 +23,14 @@ def comparison(
     names: Sequence[str],
 ) -> Figure:
     """Estimate against truth, components matched: theta (rows, k) on the left, memberships (n, k) on the right."""
-    figure = _blank(13.0, 6.0)
+    figure = blank(13.0, 6.0)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.0, 1.25))
     _scatter(figure.add_subplot(grid[:, 0]), true_theta, theta, names)
     above, below = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
-    order = sorted_rows(true_memberships)
-    order = order[np.arange(min(len(order), BARS)) * len(order) // min(len(order), BARS)]
-    _bars(above, true_memberships[order], "Memberships of rows: truth")
-    _bars(below, memberships[order], "Memberships of the same rows: estimate")
+    order = spread(sorted_rows(true_memberships))
+    draw_bars(above, true_memberships[order], "Memberships of rows: truth")
+    draw_bars(below, memberships[order], "Memberships of the same rows: estimate")
     below.set_xlabel(f"{len(order)} of {len(memberships):,} rows, sorted by true leading component", color=INK)
-    return figure
-
-
-def sorted_rows(memberships: np.ndarray) -> np.ndarray:
-    """Rows by leading component, the purest of each first."""
-    return np.lexsort((-memberships.max(axis=1), memberships.argmax(axis=1)))
-
-
-def save(figure: Figure, stem: Path) -> None:
-    """Write a figure as stem.png and stem.svg."""
-    from matplotlib import rc_context
-
-    # No date and no random ids in the SVG: the same results make the same file.
-    with rc_context({"svg.hashsalt": "mixmem"}):
-        figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
-    figure.savefig(stem.with_suffix(".png"))
-
-
-def _blank(width: float, height: float) -> Figure:
-    """An empty figure of that many inches."""
-    # Figure and its Agg canvas directly: pyplot would choose a backend and keep the figure alive.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), dpi=120, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
     return figure
 
 
@@ -97,32 +46,7 @@ def _scatter(axes: Any, truth: np.ndarray, estimate: np.ndarray, names: Sequence
     axes.set_ylim(-0.03, 1.03)
     axes.set_aspect("equal")
     axes.legend(title="profile", loc="upper left", frameon=False, fontsize=11, alignment="left")
-    _plain(axes)
-
-
-def _bars(axes: Any, memberships: np.ndarray, title: str) -> None:
-    from matplotlib.colors import to_rgb
-
-    n = len(memberships)
-    # Painted as a picture, pixel by pixel: patches for every row and component take seconds.
-    heights = (np.arange(PIXELS) + 0.5) / PIXELS
-    component = (heights[:, None, None] > np.cumsum(memberships, axis=1)[:, :-1]).sum(axis=2)
-    paint = np.array([to_rgb(colour(h)) for h in range(memberships.shape[1])])
-    axes.imshow(paint[component], origin="lower", extent=(0, n, 0, 1), aspect="auto", interpolation="nearest")
-    axes.set_xlim(0, n)
-    axes.set_ylim(0, 1)
-    axes.set_yticks([0, 0.5, 1])
-    axes.set_xticks([])
-    axes.set_title(title, loc="left", color=INK, fontsize=12)
-    _plain(axes)
-
-
-def _plain(axes: Any) -> None:
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("bottom", "left"):
-        axes.spines[side].set_color(SOFT)
-    axes.tick_params(colors=SOFT, labelsize=10)
+    plain(axes)
 
 
 # --- The paper's experiments
@@ -139,7 +63,7 @@ def error_figure(rows: Sequence[Mapping[str, Any]], methods: Sequence[str], titl
     """
     deltas, sizes, ks = (sorted({row[key] for row in rows}) for key in ("delta", "n", "k"))
     drawn = [method for method in methods if any(row["method"] == method for row in rows)]
-    figure = _blank(1.2 + 2.9 * max(2, len(sizes)), 1.5 + 2.35 * len(deltas))
+    figure = blank(1.2 + 2.9 * max(2, len(sizes)), 1.5 + 2.35 * len(deltas))
     panels = figure.subplots(len(deltas), len(sizes), sharex=True, sharey=True, squeeze=False)
     style = {method: _style(method, methods) for method in drawn}
     for i, delta in enumerate(deltas):
@@ -209,7 +133,7 @@ def _log_scale(axes: Any, ticks: Sequence[float]) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.grid(axis="y", color="#e6e9ec", linewidth=0.8)
     axes.set_axisbelow(True)
-    _plain(axes)
+    plain(axes)
 
 
 def _legend(figure: Figure, lines: Sequence[tuple[str, dict[str, Any]]], title: str) -> None:
@@ -237,7 +161,7 @@ def runtime_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
     ks = sorted({row["k"] for row in rows})
     places = {number: i for i, number in enumerate(sorted({row["partitions"] for row in rows if row["partitions"]}))}
     cores = sorted({row["cores"] for row in rows})
-    figure = _blank(1.4 + 3.3 * len(ks), 7.6)
+    figure = blank(1.4 + 3.3 * len(ks), 7.6)
     panels = figure.subplots(3, len(ks), sharex=True, sharey="row", squeeze=False)
     labels = {"seconds": "seconds (one core: CPU)", "rmse": "RMSE of theta", "peak_mb": "peak memory, MB"}
     for j, k in enumerate(ks):
@@ -262,7 +186,7 @@ def runtime_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
                 _log_scale(axes, (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 100, 300))
             else:
                 axes.grid(axis="y", color="#e6e9ec", linewidth=0.8)
-                _plain(axes)
+                plain(axes)
             if j == 0:
                 axes.set_ylabel(label, color=INK, fontsize=11)
         panels[-1, j].set_xticks(list(places.values()), [str(number) for number in places])
@@ -284,7 +208,7 @@ def negatives_figure(rows: Sequence[Mapping[str, Any]], stated: tuple[float, flo
     from matplotlib.lines import Line2D
 
     deltas, sizes, ks, widths = (sorted({row[key] for row in rows}) for key in ("delta", "n", "k", "variables"))
-    figure = _blank(1.2 + 3.4 * len(deltas), 1.2 + 3.0 * len(widths))
+    figure = blank(1.2 + 3.4 * len(deltas), 1.2 + 3.0 * len(widths))
     grid = figure.subplots(len(widths), len(deltas), sharey=True, sharex=True, squeeze=False)
     panels, facets = grid.ravel(), [(width, delta) for width in widths for delta in deltas]
     shades = ("#b3cde3", "#6fa8d6", "#0072B2", "#003a5c")  # rows are ordered, so their colours are
@@ -301,7 +225,7 @@ def negatives_figure(rows: Sequence[Mapping[str, Any]], stated: tuple[float, flo
         axes.set_ylim(0, 0.6)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         axes.grid(axis="y", color="#e6e9ec", linewidth=0.8)
-        _plain(axes)
+        plain(axes)
     for axes in grid[:, 0]:
         axes.set_ylabel("negative entries", color=INK, fontsize=11)
     for axes in grid[-1]:
@@ -328,7 +252,7 @@ def goodness_figure(pairs: pd.DataFrame, misfit: float, n_beyond_chance: int, na
     A line marks where the two are equal; the farther above it, the more often two answers go together than the
     components explain.
     """
-    figure = _blank(7.5, 8.0)
+    figure = blank(7.5, 8.0)
     axes = figure.add_subplot()
     edge = 1.06 * max(float(pairs[["observed", "fitted"]].to_numpy().max()), 0.01)
     axes.plot([0, edge], [0, edge], color=SOFT, linewidth=1, zorder=1)
@@ -351,51 +275,10 @@ def goodness_figure(pairs: pd.DataFrame, misfit: float, n_beyond_chance: int, na
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.set_aspect("equal")
-    _plain(axes)
+    plain(axes)
     if n_beyond_chance:
         figure.legend(loc="outside lower left", frameon=False, fontsize=10, handlelength=1.0)
     return figure
-
-
-# --- The number of components
-
-
-def choice_figure(rows: Sequence[Mapping[str, Any]], recommended: int) -> Figure:
-    """Held-out likelihood, stability and spectrum against k, one under the other; the recommended k is marked.
-
-    ``rows`` hold k, held_out, held_out_se, stability, stability_worst, singular_value and noise.
-    """
-    from matplotlib.ticker import MaxNLocator
-
-    columns = {key: np.array([row[key] for row in rows], dtype=float) for key in rows[0] if key != "why"}
-    ks = columns["k"]
-    figure = _blank(8.0, 9.0)
-    panels = figure.subplots(3, 1, sharex=True)
-    strong: dict[str, Any] = {"color": colour(0), "linewidth": 1.8, "marker": "o", "markersize": 5}
-    weak = {**strong, "color": SOFT, "linestyle": (0, (4, 2)), "markersize": 3}
-    panels[0].errorbar(ks, columns["held_out"], columns["held_out_se"], capsize=3, **strong)
-    panels[0].set_title("Log-likelihood of a row that was not fitted (higher is better)", **TITLE)
-    panels[1].plot(ks, columns["stability"], **strong, label="mean of components")
-    panels[1].plot(ks, columns["stability_worst"], **weak, label="worst component")
-    panels[1].set_title("Stability: agreement of components found on halves of the rows (1: the same)", **TITLE)
-    panels[2].plot(ks, columns["singular_value"], **strong, label="singular value the k-th component brings")
-    panels[2].plot(ks, columns["noise"], **weak, label="noise it has to exceed")
-    panels[2].set_title("Spectrum of the second moments", **TITLE)
-    panels[2].set_ylim(bottom=0)
-    panels[2].set_xlabel("components k", color=INK, fontsize=11)
-    panels[2].xaxis.set_major_locator(MaxNLocator(integer=True))
-    for axes in panels:
-        mark = axes.axvline(recommended, color=colour(1), linewidth=9, alpha=0.25, zorder=0)
-        axes.grid(axis="y", color="#e6e9ec", linewidth=0.8)
-        axes.set_axisbelow(True)
-        _plain(axes)
-    mark.set_label(f"recommended: k = {recommended}")
-    for axes in panels[1:]:
-        axes.legend(frameon=False, fontsize=10)
-    return figure
-
-
-TITLE: dict[str, Any] = {"loc": "left", "color": INK, "fontsize": 12}
 
 
 # --- Crowd labels
@@ -407,7 +290,7 @@ def crowd_figure(rows: Sequence[Mapping[str, Any]], methods: Sequence[str]) -> F
     ``rows`` hold dataset, method, setting, error, lowest, highest (percent) and published.
     """
     sets = list(dict.fromkeys(row["dataset"] for row in rows))
-    figure = _blank(1.4 + 2.5 * len(sets), 1.6 + 0.36 * len(methods))
+    figure = blank(1.4 + 2.5 * len(sets), 1.6 + 0.36 * len(methods))
     panels = figure.subplots(1, len(sets), sharey=True, squeeze=False)[0]
     drawn = {
         "votes": ("o", INK, "run as published"),
@@ -430,37 +313,11 @@ def crowd_figure(rows: Sequence[Mapping[str, Any]], methods: Sequence[str]) -> F
         axes.set_title(dataset, color=INK, fontsize=12)
         axes.set_xlabel("error in %", color=INK, fontsize=11)
         axes.grid(axis="x", color="#e6e9ec", linewidth=0.8)
-        _plain(axes)
+        plain(axes)
     panels[0].set_yticks(range(len(methods)), list(methods))
     panels[0].invert_yaxis()
     names = {label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     figure.legend(
         names.values(), names.keys(), loc="outside upper center", ncols=len(names), frameon=False, fontsize=11
     )  # fmt: skip
-    return figure
-
-
-def compare_figure(means: pd.DataFrame, by: str) -> Figure:
-    """Mean memberships of groups with their intervals: a panel per component, a line per group.
-
-    ``means`` as :class:`mixmem.Comparison` has them.
-    """
-    groups, components = list(dict.fromkeys(means["group"])), sorted(set(means["component"]))
-    figure = _blank(2.4 + 2.1 * len(components), 1.4 + 0.34 * len(groups))
-    panels = np.atleast_1d(figure.subplots(1, len(components), sharey=True))
-    for axes, component in zip(panels, components, strict=True):
-        own = means[means["component"] == component].set_index("group").loc[groups]
-        places = np.arange(len(groups))
-        axes.hlines(places, own["lower"], own["upper"], color=colour(component - 1), linewidth=2.2)
-        axes.plot(own["mean"], places, "o", color=colour(component - 1), label="mean, with its interval")
-        axes.plot(own["naive"], places, "|", color=SOFT, markersize=9, label="average of estimated memberships")
-        axes.set_title(f"Component {component}", color=INK, fontsize=10)
-        axes.set_yticks(places, groups)
-        axes.set_ylim(len(groups) - 0.5, -0.5)
-        axes.margins(x=0.12)
-        _plain(axes)
-    panels[0].set_ylabel(by, color=INK)
-    figure.supxlabel("Mean membership", color=INK, fontsize=10)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=8)
     return figure

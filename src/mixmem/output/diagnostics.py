@@ -19,6 +19,8 @@ MUCH_MISSED = 0.25
 """Relative difference of the moments' own alpha0 from the one they were taken at that deserves a look."""
 MUCH_NOISE = 0.2
 """Share of cells drawn at random that deserves a look."""
+MUCH_ALIKE = 100.0
+"""Condition number of anchors from which components look alike there."""
 AGREED = 1.1
 """Largest R-hat, in 95 % of theta, at which chains agree."""
 
@@ -172,6 +174,8 @@ def _concentration(report: Mapping[str, Any]) -> Iterator[Diagnostic]:
         )  # fmt: skip
     else:
         finding += "as given"
+        if alpha0.get("checked"):
+            finding += f"; estimated beside it: {plain_number(alpha0['checked'])}"
     bound = bool(alpha0["at_bound"])
     if bound:
         finding += (
@@ -219,6 +223,16 @@ def _moments(report: Mapping[str, Any]) -> Iterator[Diagnostic]:
         "Little stands out from the noise: more rows, or fewer components, would help." if much else "Nothing to do.",
         "look" if much else "plain",
     )
+    condition = (start.get("plan") or {}).get("condition")
+    if condition:
+        alike = max(condition) >= MUCH_ALIKE
+        yield Diagnostic(
+            "Anchors",
+            f"Condition numbers of the three anchor matrices: {', '.join(plain_number(value) for value in condition)}.",
+            "They are large where components look alike in the variables from which the estimate begins.",
+            "Give other anchors, or fit fewer components." if alike else "Nothing to do.",
+            "look" if alike else "plain",
+        )
     yield _matching(matching)
 
 
@@ -227,9 +241,11 @@ def _matching(matching: Mapping[str, Any]) -> Diagnostic:
     in_order = kept["permutation"] == list(range(len(kept["permutation"])))
     if matching["blocks"]:
         known = [margin for each in matching["each"] if (margin := _margin(each)) is not None]
-        finding = (
-            f"{matching['blocks']} blocks were matched; the condition under which a theorem guarantees the match held "
-            f"in {matching['guaranteed']} of {matching['blocks']}"
+        finding = f"{matching['blocks']} blocks were matched"
+        if matching.get("permuted"):
+            finding += f", {matching['permuted']} of which had the components in another order"
+        finding += (
+            f"; the theorem's condition is met at the order found in {matching['guaranteed']} of {matching['blocks']}"
         )
         finding += f" (smallest margin {plain_number(min(known))})" if known else ""
         finding += f"; {matching['assigned']} needed an assignment." if matching["assigned"] else "."
@@ -238,17 +254,17 @@ def _matching(matching: Mapping[str, Any]) -> Diagnostic:
     theorem = next(c["theorem"] for c in kept["conditions"] if _used(c, kept["method"]))
     finding += (
         f" In the end the anchors' components are {'those' if in_order else 'not in the order'} of the first block; "
-        f"{theorem} {'guarantees it' if kept['guaranteed'] else 'does not guarantee it'}"
+        f"the condition of {theorem} {'is met there' if kept['guaranteed'] else 'is not met there'}"
     )
     margin = _margin(kept)
     finding += f" (margin {plain_number(margin)})." if margin is not None else "."
     return Diagnostic(
         "Matching",
         finding,
-        "Pieces of the estimate are put together by their components; a guarantee means that no other order can be "
-        "right.",
+        "Pieces of the estimate are put together by their components; where the condition of a theorem is met, errors "
+        "are too small to mix them up.",
         "Nothing to do." if in_order and kept["guaranteed"] else
-        "Nothing to do: the order was kept, which the theorem only could not promise." if in_order else
+        "Nothing to do: the order was kept although the condition is not met." if in_order else
         "Fit with another --seed and compare the components.",
         "plain" if in_order else "look",
     )  # fmt: skip

@@ -26,6 +26,7 @@ from benchmarks import (
     missing,
     mixed,
     noise,
+    page,
     peers,
     popgen,
     refined,
@@ -53,6 +54,7 @@ BENCHMARKS = {
     "refined": refined.run,
     "coverage": coverage.run,
     "concentration": concentration.run,
+    "page": page.run,
     "peers": peers.run,
     "growth": growth.run,
     "large": large.run,
@@ -68,7 +70,7 @@ BENCHMARKS = {
     "crowd_speed": crowd_speed.run,
     "crowd_use": crowd_use.run,
 }
-FIGURES = {"peers": peers.plot}
+FIGURES = {"peers": peers.plot, "page": page.plot}
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -9,4 +9,5 @@ if (page.rows.groups) figure("groups", drawGroups, {
 if (k > 1) figure("histogram", drawHistogram, { data: () => [["from", "to", "share"], ...page.histogram.tops.map((share, b, all) => [b / all.length, (b + 1) / all.length, share])] });
 if (page.alpha0) figure("alpha0", drawAlpha0, { data: () => [["alpha0", "mean_log_likelihood"], ...page.alpha0.tried] });
 if (page.history) figure("history", drawHistory, { data: () => [["round", "value"], ...page.history.values.map((value, i) => [i + page.history.first, value])] });
+performance.mark("ready");
 document.documentElement.dataset.ready = "yes";

@@ -108,6 +108,7 @@ def _measured(browser: Any, path: Path) -> dict[str, Any]:
         }
         page.evaluate("document.querySelector('#structure').scrollIntoView()")
         page.wait_for_selector("#structure svg")
+        page.wait_for_timeout(1_500)  # until what came into view beside it is drawn too
         for name, act in (
             ("sort_ms", "document.querySelector('#row-sort').selectedIndex = 1; "
              "document.querySelector('#row-sort').dispatchEvent(new Event('change'))"),

@@ -13,7 +13,7 @@ import mixmem
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "mixmem"
 README = (ROOT / "README.md").read_text()
-RUN = ["docs/tutorial.md", "docs/survey.md"]
+RUN = ["docs/tutorial.md", "docs/survey.md", "docs/page.md"]
 """Pages whose snippets are run, beside the README's."""
 
 

@@ -110,7 +110,7 @@ function drawGroups(width) {
   });
   const margin = Math.min(0.4 * width, 14 + 6.6 * d3.max(names, (name) => name.length));
   return Plot.plot({
-    width, height: 34 + 24 * names.length, marginLeft: margin, style: font, ariaLabel: "Mean memberships of groups",
+    width, height: 34 + (names.length > 20 ? 16 : 24) * names.length, marginLeft: margin, style: font, ariaLabel: "Mean memberships of groups",
     x: { domain: [0, 1], tickFormat: "%", label: null }, y: { domain: names, label: null, axis: null },
     marks: [
       Plot.barX(bars, {

@@ -1,4 +1,5 @@
 // The rows: the structure plot, which zooms, sorts and groups, and the map.
+const LABEL_GAP = 15; // pixels between slanted labels
 const bars = { sort: "leading", group: Boolean(page.rows.groups), from: 0, to: rowCount, order: null };
 
 function orderRows() {
@@ -44,14 +45,20 @@ function drawStructure(width) {
   const flat = spans.every((span) => span.name.length * 6.6 < pixels(span) - 2);
   const longest = Math.min(22, d3.max(spans, (span) => span.name.length) ?? 0);
   const below = !bars.group ? 14 : flat ? 26 : 16 + longest * 4.8;
-  const labels = spans.filter((span) => flat || pixels(span) > 9);
+  let last = -Infinity;
+  const labels = spans.filter((span) => {
+    const middle = (((span.from + span.to) / 2 - bars.from) / visible) * (width - left - right);
+    if (!flat && middle < last + LABEL_GAP) return false; // no room; hovering tells
+    last = middle;
+    return true;
+  });
   const tip = places.map((place, d) => ({ x: X[d], row: bars.order[place] }));
   const svg = Plot.plot({
     width, height: 250 + below, marginLeft: left, marginRight: right, marginBottom: below, marginTop: 8, style: font, ariaLabel: "Memberships of rows as stacked bars",
     x: { domain: [bars.from, bars.to], axis: null }, y: { domain: [0, 1], tickFormat: "%", label: null, ticks: 5 },
     marks: [
       Plot.areaY({ length }, { x: X, y1: low, y2: high, fill: C, z: C, curve: "step", shapeRendering: "crispEdges", clip: true }),
-      Plot.ruleX(spans.slice(1), { x: "from", stroke: "var(--paper)", strokeWidth: 2 }),
+      Plot.ruleX(spans.slice(1), { x: "from", stroke: "var(--paper)", strokeWidth: spans.length > 20 ? 1 : 2 }),
       Plot.text(labels, {
         x: (span) => (span.from + span.to) / 2, text: (span) => shortened(span.name, flat ? 99 : 22), title: "name", frameAnchor: "bottom",
         dy: flat ? 16 : 10, rotate: flat ? 0 : -38, textAnchor: flat ? "middle" : "end",

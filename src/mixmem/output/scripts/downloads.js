@@ -4,7 +4,7 @@ function save(name, blob) {
   link.href = URL.createObjectURL(blob);
   link.download = `${page.stem}-${name}`;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 
 function csv(rows) {

@@ -48,15 +48,20 @@ class FitFiles:
             theta = pl.read_csv(folder / "theta.csv", schema_overrides=TEXTS).with_columns(pl.col(*TEXTS).fill_null(""))
             alpha = pl.read_csv(folder / "alpha.csv")["alpha"].to_numpy()
             columns = component_names(len(alpha))
-            rows = pl.read_csv(folder / "memberships.csv", infer_schema_length=0)
-            memberships = rows.select(pl.col(columns).cast(pl.Float64)).to_numpy()
+            rows = _rows(folder / "memberships.csv", columns)
             bounds = _bounds(folder / "intervals.csv", theta.height, len(alpha))
         labels = list(theta.select(*TEXTS).iter_rows())
         ids = rows.to_series(0).fill_null("").to_numpy()
         return cls(
-            labels, theta.select(columns).to_numpy(), alpha, memberships, ids, bounds,
+            labels, theta.select(columns).to_numpy(), alpha, rows.select(columns).to_numpy(), ids, bounds,
             Groups.read(folder / GROUPS_FILE),
         )  # fmt: skip
+
+
+def _rows(path: Path, columns: list[str]) -> pl.DataFrame:
+    """Return the rows' ids, as texts, and their memberships."""
+    first = pl.read_csv(path, n_rows=0).columns[0]
+    return pl.read_csv(path, schema_overrides={first: pl.String, **dict.fromkeys(columns, pl.Float64)})
 
 
 def _bounds(path: Path, rows: int, k: int) -> tuple[np.ndarray, np.ndarray] | None:

@@ -144,7 +144,7 @@ def spread_places(n: int, most: int) -> np.ndarray:
     return np.arange(count) * n // max(count, 1)
 
 
-def _corners(memberships: np.ndarray) -> list[list[float]]:
+def _corners(memberships: np.ndarray) -> list[list[float | None]]:
     """Return the components' corners (2, k) on a circle, those that rows often hold together beside each other.
 
     They go round as the two directions do in which memberships vary most.
@@ -171,7 +171,7 @@ def _histogram(memberships: np.ndarray) -> dict[str, Any]:
 
 
 def _alpha0(report: Mapping[str, Any]) -> dict[str, Any] | None:
-    tried = report["alpha0"]["tried"]
+    tried = [point for point in report["alpha0"]["tried"] if np.isfinite(point).all()]
     if len(tried) < 2:
         return None
     return {"tried": sorted(tried), "value": report["start"].get("alpha0", report["alpha0"]["value"])}
@@ -204,6 +204,11 @@ def packed(values: np.ndarray, kind: type[np.unsignedinteger] = np.uint16) -> st
     return base64.b64encode(whole.astype(np.dtype(kind).newbyteorder("<")).tobytes()).decode("ascii")
 
 
-def rounded(values: Sequence[float] | np.ndarray) -> list[float]:
-    """Return numbers with as many digits as anyone reads."""
-    return [float(f"{value:.{DIGITS}g}") for value in np.asarray(values, dtype=float).tolist()]
+def rounded(values: Sequence[float] | np.ndarray) -> list[float | None]:
+    """Return numbers with as many digits as anyone reads; None for what is no number.
+
+    >>> rounded([1 / 3, np.nan])
+    [0.333333, None]
+    """
+    found = np.asarray(values, dtype=float).tolist()
+    return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in found]

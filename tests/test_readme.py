@@ -25,8 +25,6 @@ def test_readme_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
     from mixmem.cli import main
 
     monkeypatch.chdir(tmp_path)
-    notes = "text,desk\n" + "late goal won match,sport\nvote on new law,politics\n" * 10
-    (tmp_path / "notes.csv").write_text(notes)
     ran = 0
     for language, text in SNIPPETS:
         if language == "python":

@@ -86,7 +86,9 @@ def fit(
     cv: options.Folds = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
-    memory_limit: options.MemoryLimit = None,
+    memory_limit: options.FitMemoryLimit = None,
+    passes: options.Passes = "auto",
+    scratch: options.ScratchFolder = None,
     config: options.Config = None,
     strict: options.Strict = False,
     quiet: options.Quiet = False,
@@ -119,15 +121,19 @@ def fit(
         "random_state": seed,
         "n_jobs": jobs,
         "memory_limit": memory_limit,
+        "passes": passes,
+        "scratch": None if scratch is None else str(scratch),
     }
     accept = refuse_for(frequencies=p is not None, folds=cv is not None)
     with options.shown(quiet, verbose), fit_places(out, q, p, data) as places:
-        result = run_fit(data, settings, row_id=id_column, weight=weight, folds=cv, quiet=quiet, accept=accept)
+        result = run_fit(
+            data, settings, row_id=id_column, weight=weight, folds=cv, quiet=quiet, accept=accept, folder=places.folder
+        )
         write_fit(places.folder, result)
         write_admixture(places, result)
     if not quiet:
         typer.echo(fit_text(result, out))
-        for line in table_warnings(result.facts):
+        for line in table_warnings(result.facts) if result.held else ():
             typer.echo(f"mixmem: {line}", err=True)
     options.end_strictly(strict, result.notices)
 
@@ -179,6 +185,7 @@ def memberships(
     id_column: options.Id = None,
     missing: options.Missing = None,
     jobs: options.Jobs = None,
+    memory_limit: options.PiecesLimit = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
@@ -192,7 +199,10 @@ def memberships(
     refuse_overwriting(out, data, model)
     gone = options.missing_of(missing)
     with options.shown(quiet, verbose), table_writer(out) as write:
-        write(row_memberships(model, data, row_id=id_column, missing=gone, jobs=jobs, quiet=quiet))
+        for frame in row_memberships(
+            model, data, row_id=id_column, missing=gone, jobs=jobs, memory_limit=memory_limit, quiet=quiet
+        ):
+            write(frame)
 
 
 @app.command()

@@ -36,6 +36,7 @@ LIKELIHOOD_CELLS, LEAST_SCORED = 500_000, 200
 """Cells whose likelihood is taken, and the least rows."""
 GOODNESS_CELLS = 500_000
 """Cells up to which the fit is held against the table's pairs unasked: a second or less."""
+NOT_SCORED = {"mean_of_rows": None, "standard_error": None, "rows": 0}
 SHOWN_MISFITS = 10
 FIT_FILES = (
     "theta.csv", "alpha.csv", "memberships.csv", "intervals.csv", "model.mixmem", "fit.json", "report.html",
@@ -57,6 +58,8 @@ class FitRun:
     attempts: Attempts
     variants: Variants | None = None
     """All variants of a genotype file, also those that were left out."""
+    held: bool = True
+    """Whether all rows are; else the table and its memberships are a sample's, and the file of all is written."""
 
     @property
     def notices(self) -> list[Notice]:
@@ -84,12 +87,13 @@ def run_fit(
     folds: int | None = None,
     quiet: bool = False,
     accept: Callable[[Schema], None] | None = None,
+    folder: Path | None = None,
 ) -> FitRun:
     """Read once, fit, and find the rows' memberships.
 
     What the fit can do without may fail: it is left out, and a notice says so. ``weight`` names the column of weights,
     ``shown_as`` is the path that fit.json names, ``folds`` those of a cross-validation, and ``accept`` may refuse
-    the table before it is fitted.
+    the table before it is fitted. Memberships of a table that is not held are written into ``folder`` at once.
     """
     model = Learner(**settings)
     check_parameters(model.get_params(deep=False))  # before the data are read: that may take long
@@ -97,8 +101,15 @@ def run_fit(
     if row_id in names:
         raise InputError(f"the row ids' column cannot be called {row_id!r}, as a component is; rename it")
     progress = current()
+    said = Described(row_id, model.variables, model.missing, weight)
+    if model._in_few_passes(data, model._settings()):
+        from mixmem.cli.few_passes import run_in_few_passes
+
+        refuse_in_few_passes(folds)
+        announce_compilation(quiet)
+        return run_in_few_passes(model, said, data, folder, accept)
     with progress.stage("reading"):
-        source, described = Described(row_id, model.variables, model.missing, weight).read(data)
+        source, described = said.read(data)
         table, model.missing, variants = described.coded(source), described.missing, Variants.of(source)
         del source  # the codes are enough from here on
         if accept is not None:
@@ -109,30 +120,15 @@ def run_fit(
     rows = model.rows_
     facts = Facts.of(table, model._trained().first)
     attempts = Attempts()
-    likelihood = attempts.attempt("the log-likelihood of the rows", lambda: _log_likelihood(model, table))
+    likelihood = attempts.attempt("the log-likelihood of the rows", lambda: log_likelihood(model, table))
     goodness = attempts.attempt("goodness of fit", lambda: _goodness(model, table))
     error = (
         None if folds is None else attempts.attempt("cross-validation", lambda: model.cross_validation(table, folds))
     )
     fitted = {stage: seconds for stage, seconds in model.report_.seconds.items() if stage != "read"}
-    document = {
-        "mixmem": __version__,
-        "run": model.run_id,
-        **provenance(),
-        "data": {
-            "path": str(data if shown_as is None else shown_as),
-            "rows": len(table.codes),
-            "variables": table.schema.n_variables,
-            **_kinds(table.schema),
-            "missing_cells": int(facts.missing.sum()),
-            "means": facts.number_means,
-            "id": row_id,
-            "weight": weight,
-        },
-        "settings": model.get_params(deep=False),
-        "seed": model.report_.seed,
+    found = {
         "log_likelihood": {
-            **(likelihood or {"mean_of_rows": None, "standard_error": None, "rows": 0}),
+            **(likelihood or NOT_SCORED),
             "mean_of_rows_given_memberships": float(np.average(rows.conditional, weights=table.weights)),
         },
         "goodness": goodness,
@@ -143,9 +139,47 @@ def run_fit(
             "most_steps": int(rows.n_steps.max()),
         },
         "seconds": {**progress.seconds, **fitted, "memberships": time.perf_counter() - began},
-        "report": model.report_.to_plain(),
     }
+    shown = str(data if shown_as is None else shown_as)
+    document = fit_document(model, said, shown, int(facts.missing.sum()), facts.number_means, found)
     return FitRun(model, facts, rows, row_id or "row", document, attempts, variants)
+
+
+def fit_document(
+    model: Learner,
+    said: Described,
+    path: str,
+    missing_cells: int,
+    means: Mapping[str, float],
+    found: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what fit.json holds: of the data, the settings, and what was ``found``."""
+    report = model.report_
+    return {
+        "mixmem": __version__,
+        "run": model.run_id,
+        **provenance(),
+        "data": {
+            "path": path,
+            "rows": report.rows,
+            "variables": model.schema_.n_variables,
+            **_kinds(model.schema_),
+            "missing_cells": missing_cells,
+            "means": dict(means),
+            "id": said.row_id,
+            "weight": said.weight,
+        },
+        "settings": model.get_params(deep=False),
+        "seed": report.seed,
+        **found,
+        "report": report.to_plain(),
+    }
+
+
+def refuse_in_few_passes(folds: int | None) -> None:
+    """Refuse what needs all rows in memory."""
+    if folds is not None:
+        raise InputError("--cv hides genotypes of all rows in memory, and this table is read in few passes; leave --cv")
 
 
 def _kinds(schema: Schema) -> dict[str, Any]:
@@ -161,7 +195,7 @@ def _kinds(schema: Schema) -> dict[str, Any]:
     }
 
 
-def _log_likelihood(model: Learner, table: Encoded) -> dict[str, Any]:
+def log_likelihood(model: Learner, table: Encoded) -> dict[str, Any]:
     """Mean of the rows, memberships integrated out, over rows enough for a mean, spread over the table."""
     most = max(LEAST_SCORED, LIKELIHOOD_CELLS // table.schema.n_variables)
     some = table.take(spread_rows(np.arange(len(table.codes)), most))
@@ -190,7 +224,9 @@ def write_fit(folder: Path, run: FitRun) -> None:
     with progress.stage("writing"):
         write_theta(folder / "theta.csv", run.table.schema, run.model._theta)
         write_alpha(folder / "alpha.csv", run.model.alpha_)
-        write_table(folder / "memberships.csv", membership_frame(run.rows.memberships, run.table.row_ids, run.row_name))
+        if run.held:
+            frame = membership_frame(run.rows.memberships, run.table.row_ids, run.row_name)
+            write_table(folder / "memberships.csv", frame)
         if run.model._errors is not None:
             attempts.write(folder / "intervals.csv", lambda path: write_table(path, as_polars(run.model.intervals())))
         run.model.save(folder / "model.mixmem")

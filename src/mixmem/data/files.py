@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import sys
 import zipfile
 import zlib
@@ -28,7 +29,7 @@ def read_file(source: str | PathLike[str]) -> Table:
     if not fspath(source):
         raise InputError("the name of the table is empty; expected a file, a folder, or - for standard input")
     path = Path(source)
-    if path.is_dir():
+    if path.is_dir() or (not path.exists() and glob.has_magic(str(path))):
         from mixmem.data.folders import read_folder
 
         return read_folder(path)

@@ -22,9 +22,9 @@ def read_table(source: Any, *, row_id: str | None = None) -> Table:
     ----------
     source
         A path to .csv, .tsv (either may end in .gz), .parquet, .feather, .arrow or .npz, to genotypes in .bed
-        (PLINK), .vcf, .bcf or .str (STRUCTURE), a folder of such files of one kind (stacked in the order of their
-        names), "-" for CSV on standard input, a pandas or polars data frame, a pyarrow table, or what numpy makes
-        a 2-d array of.
+        (PLINK), .vcf, .bcf or .str (STRUCTURE), a folder of such files of one kind or a pattern such as
+        "part-*.parquet" (stacked in the order of their names), "-" for CSV on standard input, a pandas or polars data
+        frame, a pyarrow table, or what numpy makes a 2-d array of.
     row_id
         The column with the row ids. Without it, a pandas index or an unnamed first CSV column serves.
     """

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 
@@ -103,6 +104,12 @@ class Fitted:
         """Return memberships together with each row's likelihood and how well Newton's method ended."""
         table = self._encoded(X)
         return self.rows_ if self._is_training(table) else self._fit_rows(table)
+
+    def row_fits(self, chunks: Iterable[Encoded]) -> Iterator[tuple[Encoded, RowFit]]:
+        """Yield the chunks of a coded table, each with its rows' memberships and likelihoods."""
+        with threads(self.n_jobs):
+            for chunk in chunks:
+                yield chunk, fit_rows(chunk, self._noisy, self.alpha_, memberships=self.report_.memberships)
 
     def _is_training(self, table: Encoded) -> bool:
         return self._training is not None and table is self._training.table
@@ -411,6 +418,8 @@ def _plain(value: Any) -> Any:
         return None
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, PathLike):
+        return fspath(value)
     if isinstance(value, Mapping):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple, set)):

@@ -89,6 +89,7 @@ def fit(
     memory_limit: options.FitMemoryLimit = None,
     passes: options.Passes = "auto",
     scratch: options.ScratchFolder = None,
+    scheduler: options.Scheduler = None,
     config: options.Config = None,
     strict: options.Strict = False,
     quiet: options.Quiet = False,
@@ -127,8 +128,9 @@ def fit(
     accept = refuse_for(frequencies=p is not None, folds=cv is not None)
     with options.shown(quiet, verbose), fit_places(out, q, p, data) as places:
         result = run_fit(
-            data, settings, row_id=id_column, weight=weight, folds=cv, quiet=quiet, accept=accept, folder=places.folder
-        )
+            data, settings, row_id=id_column, weight=weight, folds=cv, quiet=quiet, accept=accept, folder=places.folder,
+            scheduler=scheduler,
+        )  # fmt: skip
         write_fit(places.folder, result)
         write_admixture(places, result)
     if not quiet:

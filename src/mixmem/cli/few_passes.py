@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,15 +16,13 @@ from mixmem.cli.facts import Facts
 from mixmem.cli.fit import NOT_SCORED, FitRun, fit_document, log_likelihood
 from mixmem.cli.reading import Described
 from mixmem.data.chunks import Reading
-from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema
 from mixmem.data.sources import source_of
 from mixmem.engine.rows import Arrays, Blocks, RowSum, sum_over
 from mixmem.errors import InputError
 from mixmem.kernels import ROW_BLOCK
-from mixmem.likelihood.memberships import RowFit
 from mixmem.models._learner import Learner
-from mixmem.models._passes import Everything
+from mixmem.models._passes import Everything, FittedRows
 from mixmem.output.tables import growing_table, membership_frame
 from mixmem.progress import current
 
@@ -32,9 +31,17 @@ TEXT_BYTES = 11
 
 
 def run_in_few_passes(
-    model: Learner, said: Described, data: str | Path, folder: Path | None, accept: Callable[[Schema], None] | None
+    model: Learner,
+    said: Described,
+    data: str | Path,
+    folder: Path | None,
+    accept: Callable[[Schema], None] | None,
+    scheduler: str | None = None,
 ) -> FitRun:
-    """Fit a table in few passes, and write its rows' memberships into the folder, if there is one."""
+    """Fit a table in few passes, and write its rows' memberships into the folder, if there is one.
+
+    ``scheduler`` is the address of a Dask cluster that does the work.
+    """
     progress, attempts = current(), Attempts()
     with progress.stage("reading"):
         source = source_of(data)
@@ -50,7 +57,14 @@ def run_in_few_passes(
         kept["everything"] = everything
         kept["rows"] = _write_memberships(model, everything, folder, said.row_id or "row")
 
-    model.fit_reading(Reading(source, found.missing, found.weight, None, found.row_id), then)
+    reading = Reading(source, found.missing, found.weight, None, found.row_id)
+    if scheduler is None:
+        model.fit_reading(reading, then)
+    else:
+        from mixmem.engine.dask import connected
+
+        with connected(scheduler) as client:
+            model.fit_reading(reading, then, client)
     everything: Everything = kept["everything"]
     written: Written = kept["rows"]
     sample = everything.sample
@@ -68,7 +82,7 @@ def run_in_few_passes(
         "seconds": {**progress.seconds, **model.report_.seconds, "memberships": written.seconds},
     }
     document = fit_document(model, said, str(data), int(counted.missing.sum()), counted.number_means, results)
-    rows = next(model.row_fits([sample]))[1]
+    rows = model.fit_rows(sample)
     return FitRun(model, Facts.of(sample), rows, said.row_id or "row", document, attempts, held=False)
 
 
@@ -79,9 +93,9 @@ class Written:
         self.sums: RowSum | None = None
         self.largest_gap, self.most_steps, self.seconds = 0.0, 0, 0.0
 
-    def add(self, chunk: Encoded, rows: RowFit, first_stretch: int) -> None:
+    def add(self, found: FittedRows, n_variables: int, first_stretch: int) -> None:
         """Add the rows of a chunk that begins at a stretch."""
-        sums = _weighted(chunk, rows, first_stretch)
+        rows, sums = found.rows, _weighted(found, n_variables, first_stretch)
         self.sums = sums if self.sums is None else self.sums + sums
         self.largest_gap = max(self.largest_gap, float(rows.gap.max()))
         self.most_steps = max(self.most_steps, int(rows.n_steps.max()))
@@ -101,8 +115,8 @@ class Written:
         return float(values / total)
 
 
-def _weighted(chunk: Encoded, rows: RowFit, first_stretch: int) -> RowSum:
-    each = chunk.each
+def _weighted(found: FittedRows, n_variables: int, first_stretch: int) -> RowSum:
+    each, rows = found.weights, found.rows
 
     def fill(first: int, partials: Arrays) -> None:
         for b in range(len(partials[0])):
@@ -112,19 +126,19 @@ def _weighted(chunk: Encoded, rows: RowFit, first_stretch: int) -> RowSum:
             partials[2][b] = each[some].sum()
 
     work = Blocks([(rows.memberships.shape[1],), (), ()], fill)
-    return sum_over(work, chunk.n_rows, chunk.n_variables, first_stretch)
+    return sum_over(work, len(each), n_variables, first_stretch)
 
 
 def _write_memberships(model: Learner, everything: Everything, folder: Path | None, row_name: str) -> Written:
     """Write all rows' memberships, chunk by chunk, and return what is told of them."""
-    written, progress, chunks = Written(), current(), everything.chunks
+    written, chunks = Written(), everything.chunks
     path = Path("/dev/null") if folder is None else folder / "memberships.csv"
-    with progress.stage("memberships of all rows", chunks.n_rows) as step, growing_table(path) as add:
-        for number, (chunk, rows) in enumerate(model.row_fits(chunks)):
-            add(membership_frame(rows.memberships, chunk.row_ids, row_name))
-            written.add(chunk, rows, chunks.first_stretch(number))
-            step(chunk.n_rows)
-    written.seconds = progress.seconds["memberships of all rows"]
+    began = time.perf_counter()
+    with growing_table(path) as add:
+        for number, found in enumerate(everything.row_fits(model._noisy, model.alpha_, model.report_.memberships)):
+            add(membership_frame(found.rows.memberships, found.row_ids, row_name))
+            written.add(found, chunks.coding.n_variables, chunks.first_stretch(number))
+    written.seconds = time.perf_counter() - began
     return written
 
 

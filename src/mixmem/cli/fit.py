@@ -88,12 +88,14 @@ def run_fit(
     quiet: bool = False,
     accept: Callable[[Schema], None] | None = None,
     folder: Path | None = None,
+    scheduler: str | None = None,
 ) -> FitRun:
     """Read once, fit, and find the rows' memberships.
 
     What the fit can do without may fail: it is left out, and a notice says so. ``weight`` names the column of weights,
     ``shown_as`` is the path that fit.json names, ``folds`` those of a cross-validation, and ``accept`` may refuse
-    the table before it is fitted. Memberships of a table that is not held are written into ``folder`` at once.
+    the table before it is fitted. Memberships of a table that is not held are written into ``folder`` at once;
+    ``scheduler`` is the address of a Dask cluster that does the work.
     """
     model = Learner(**settings)
     check_parameters(model.get_params(deep=False))  # before the data are read: that may take long
@@ -102,12 +104,12 @@ def run_fit(
         raise InputError(f"the row ids' column cannot be called {row_id!r}, as a component is; rename it")
     progress = current()
     said = Described(row_id, model.variables, model.missing, weight)
-    if model._in_few_passes(data, model._settings()):
+    if scheduler is not None or model._in_few_passes(data, model._settings()):
         from mixmem.cli.few_passes import run_in_few_passes
 
         refuse_in_few_passes(folds)
         announce_compilation(quiet)
-        return run_in_few_passes(model, said, data, folder, accept)
+        return run_in_few_passes(model, said, data, folder, accept, scheduler)
     with progress.stage("reading"):
         source, described = said.read(data)
         table, model.missing, variants = described.coded(source), described.missing, Variants.of(source)

@@ -145,6 +145,16 @@ Passes = Annotated[
         "must fit into memory; auto: few where they do not.",
     ),
 ]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Let the workers of a Dask cluster do the work, in few passes: the address that its scheduler prints. All "
+        "of them must see the files.",
+        show_default=False,
+    ),
+]
 ScratchFolder = Annotated[
     Path | None,
     typer.Option(

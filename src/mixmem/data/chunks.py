@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,9 +57,10 @@ class Reading:
     def n_rows(self) -> int:
         return self.source.n_rows
 
-    def rows(self, begin: int, end: int) -> tuple[Table, Array | None]:
+    def rows(self, begin: int, end: int, parts: Sequence[Any] = ()) -> tuple[Table, Array | None]:
         """Return rows begin to end with values made missing, and their weights; rows of weight 0 stay."""
-        return self._prepared(self.source.read(begin, end), None if self.weights is None else self.weights[begin:end])
+        weights = None if self.weights is None else self.weights[begin:end]
+        return self._prepared(self.source.given(begin, end, parts), weights)
 
     def _prepared(self, table: Table, weights: Array | None) -> tuple[Table, Array | None]:
         table = read_table(table, row_id=self.row_id)
@@ -72,10 +73,10 @@ class Reading:
             raise InputError(f"the weight of row {bad + 1} is {weights[bad]}; expected finite weights of at least 0")
         return table if self.missing is None else blanked(table, self.missing), weights
 
-    def coded(self, begin: int, end: int, coding: Coding) -> Encoded:
+    def coded(self, begin: int, end: int, coding: Coding, parts: Sequence[Any] = ()) -> Encoded:
         """Return rows begin to end as codes; the coding grows by what it does not have. A refusal says where it is."""
         try:
-            table, weights = self.rows(begin, end)
+            table, weights = self.rows(begin, end, parts)
             found = coded_growing(table, coding, weights)
         except InputError as error:
             raise InputError(f"{self.source.place(begin, end)}, counted from the first of them: {error}") from error
@@ -144,11 +145,12 @@ class Chunks(ABC):
         return n_stretches(self.span(number)[0], self.coding.n_variables)
 
     @abstractmethod
-    def chunk(self, number: int) -> Encoded:
-        """Return the codes of a chunk."""
+    def chunk(self, number: int, *parts: Any) -> Encoded:
+        """Return the codes of a chunk, from the partitions that :meth:`needs` names where it does."""
 
-    def __iter__(self) -> Iterator[Encoded]:
-        return (self.chunk(number) for number in range(len(self)))
+    def needs(self, number: int) -> tuple[Any, ...]:
+        """Return what stands for partitions on other machines that a chunk is made from; here none."""
+        return ()
 
 
 def whole_stretches(rows: int, n_variables: int) -> int:
@@ -172,7 +174,7 @@ class HeldChunks(Chunks):
     def n_rows(self) -> int:  # type: ignore[override]
         return self.table.n_rows
 
-    def chunk(self, number: int) -> Encoded:
+    def chunk(self, number: int, *parts: Any) -> Encoded:
         return self.table.take(slice(*self.span(number)))
 
 
@@ -188,9 +190,12 @@ class ReadChunks(Chunks):
     def n_rows(self) -> int:  # type: ignore[override]
         return self.reading.n_rows
 
-    def chunk(self, number: int) -> Encoded:
+    def needs(self, number: int) -> tuple[Any, ...]:
+        return self.reading.source.needs(*self.span(number))
+
+    def chunk(self, number: int, *parts: Any) -> Encoded:
         begin, end = self.span(number)
-        found = self.reading.coded(begin, end, self.coding)
+        found = self.reading.coded(begin, end, self.coding, parts)
         if found.coding != self.coding:
             raise InputError(
                 f"{self.reading.source.place(begin, end)}: {self.coding.difference(found.coding)}, after all rows were "
@@ -208,7 +213,7 @@ class ScratchChunks(Chunks):
     n_rows: int
     chunk_rows: int
 
-    def chunk(self, number: int) -> Encoded:
+    def chunk(self, number: int, *parts: Any) -> Encoded:
         found = self.scratch.read(number, self.span(number))
         recoding = self.recodings.get(id(found.coding))
         if recoding is None:

@@ -59,6 +59,14 @@ class Source(ABC):
     def read(self, begin: int, end: int) -> Table:
         """Return rows begin to end."""
 
+    def needs(self, begin: int, end: int) -> tuple[Any, ...]:
+        """Return what stands for partitions on other machines that these rows lie in; here none."""
+        return ()
+
+    def given(self, begin: int, end: int, parts: Sequence[Any]) -> Table:
+        """Return rows begin to end, from the partitions where there are some."""
+        return self.read(begin, end)
+
     def pick(self, spans: Sequence[Span]) -> Table:
         """Return the rows of several spans, in ascending order, as one table."""
         parts = [self.read(*span) for span in spans]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -104,12 +104,6 @@ class Fitted:
         """Return memberships together with each row's likelihood and how well Newton's method ended."""
         table = self._encoded(X)
         return self.rows_ if self._is_training(table) else self._fit_rows(table)
-
-    def row_fits(self, chunks: Iterable[Encoded]) -> Iterator[tuple[Encoded, RowFit]]:
-        """Yield the chunks of a coded table, each with its rows' memberships and likelihoods."""
-        with threads(self.n_jobs):
-            for chunk in chunks:
-                yield chunk, fit_rows(chunk, self._noisy, self.alpha_, memberships=self.report_.memberships)
 
     def _is_training(self, table: Encoded) -> bool:
         return self._training is not None and table is self._training.table

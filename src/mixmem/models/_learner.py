@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from mixmem.data.chunks import Reading
 from mixmem.data.encode import Encoded, encode_as
 from mixmem.data.sources import larger_than
-from mixmem.engine.chunks import Local
+from mixmem.engine.chunks import Engine, Local
 from mixmem.engine.local import threads
 from mixmem.engine.memory import available_memory
 from mixmem.errors import FitWarning, InputError
@@ -41,9 +41,6 @@ from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import Alpha0, choose_alpha0
 from mixmem.selection.structure import structure_of
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True)
 class Began:
@@ -61,6 +58,15 @@ def refuse_more_components_than_rows(n_components: int, table: Encoded) -> None:
             f"n_components={n_components} is more than the {table.n_rows} rows of the table; "
             "expected at most as many components as rows"
         )
+
+
+def _engine(client: Any) -> Engine:
+    """Return who runs what is computed of chunks: this process, or the cluster of a client."""
+    if client is None:
+        return Local()
+    from mixmem.engine.dask import engine_of
+
+    return engine_of(client)
 
 
 class Learner(Fitted):
@@ -123,7 +129,7 @@ class Learner(Fitted):
         self.scratch = scratch
         self.verbose = verbose
 
-    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None, *, engine: Any = None) -> Self:
         """Learn theta and alpha from a table.
 
         Parameters
@@ -135,10 +141,13 @@ class Learner(Fitted):
             Ignored; scikit-learn passes it.
         sample_weight : array (n,) or None
             How many rows each stands for.
+        engine : distributed.Client or None
+            A client of the Dask cluster that is to do the work, in few passes; ``X`` may then be a Dask data frame or
+            array, or files that all workers see.
         """
         settings, seed, progress = self._settings(), seed_sequence(self.random_state), self._progress()
-        if self._in_few_passes(X, settings):
-            return self._fit_in_few_passes(X, sample_weight, settings, seed, progress)
+        if engine is not None or self._in_few_passes(X, settings):
+            return self._fit_in_few_passes(X, sample_weight, settings, seed, progress, engine=_engine(engine))
         with threads(self.n_jobs):
             with progress.stage("read"):
                 table = encode_as(X, self.variables, self.missing, sample_weight)
@@ -176,10 +185,11 @@ class Learner(Fitted):
         seed: np.random.SeedSequence,
         progress: Progress,
         then: Callable[[Everything], None] | None = None,
+        engine: Engine | None = None,
     ) -> Self:
         """Learn from a sample, corrected by passes over all rows, whose codes are there for ``then``."""
         reason = refuse_refinement(self.refine)
-        with threads(self.n_jobs), self._looked_at(X, sample_weight, settings, progress) as everything:
+        with threads(self.n_jobs), self._looked_at(X, sample_weight, settings, progress, engine) as everything:
             sample = everything.sample
             refuse_more_components_than_rows(settings.n_components, sample)
             began = self._start(sample, settings, None, seed, progress, everything.all_rows)
@@ -205,17 +215,18 @@ class Learner(Fitted):
         return self
 
     def _looked_at(
-        self, X: Any, weights: Any, settings: Settings, progress: Progress
+        self, X: Any, weights: Any, settings: Settings, progress: Progress, engine: Engine | None
     ) -> AbstractContextManager[Everything]:
         return looked_at(
             X, kinds=self.variables, missing=self.missing, weights=weights, scratch=self.scratch,
-            memory_limit=settings.memory_limit, engine=Local(), progress=progress, chunk_rows=self._chunk_rows,
+            memory_limit=settings.memory_limit, engine=engine or Local(), progress=progress,
+            chunk_rows=self._chunk_rows,
         )  # fmt: skip
 
-    def fit_reading(self, reading: Reading, then: Callable[[Everything], None]) -> Self:
+    def fit_reading(self, reading: Reading, then: Callable[[Everything], None], client: Any = None) -> Self:
         """Learn from rows that are read in chunks; ``then`` is called while their codes are there."""
         settings, seed, progress = self._settings(), seed_sequence(self.random_state), self._progress()
-        return self._fit_in_few_passes(reading, None, settings, seed, progress, then)
+        return self._fit_in_few_passes(reading, None, settings, seed, progress, then, _engine(client))
 
     def _settings(self) -> Settings:
         check_parameters({name: getattr(self, name) for name in PARAMETERS})

@@ -26,12 +26,14 @@ from mixmem.data.chunks import (
 )
 from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded, encode_as
-from mixmem.data.sources import TableSource, source_of
+from mixmem.data.partitions import PartitionSource
+from mixmem.data.sources import Span, TableSource, source_of
 from mixmem.data.table_checks import check_weights
 from mixmem.data.united_levels import Recoding
 from mixmem.engine.chunks import Engine
-from mixmem.engine.rows import Arrays, n_stretches
+from mixmem.engine.rows import Arrays, RowSum, n_stretches
 from mixmem.errors import InputError
+from mixmem.likelihood.memberships import RowFit, fit_rows
 from mixmem.likelihood.table import LikelihoodTable
 from mixmem.moments.few_passes import AllRows, Counted
 from mixmem.moments.sums import FirstMoments
@@ -64,7 +66,8 @@ class Everything:
         return AllRows(self.first, self.counted.n_effective, self._pass)
 
     def _pass(self, work: Pass) -> Arrays:
-        return self._total("a pass over all rows", PassOver(self.chunks, work)).root
+        total: RowSum = self._total("pass over all rows", PassOver(self.chunks, work))
+        return total.root
 
     def held_cells(self, theta: Array, alpha: Array) -> Array:
         """Return the mean over all rows of the cells that components hold (codes, k)."""
@@ -72,32 +75,71 @@ class Everything:
         likely = LikelihoodTable(self.sample).likelihoods(theta)
         return np.asarray(sums * likely / self.first.total)
 
+    def row_fits(self, theta: Array, alpha: Array, memberships: str) -> Iterator[FittedRows]:
+        """Yield the memberships of all rows, chunk by chunk, given theta with its noise."""
+        work = FitRows(self.chunks, theta, alpha, memberships)
+        with self.progress.stage("memberships of all rows", len(self.chunks)) as step:
+            yield from self.engine.each("memberships", work, len(self.chunks), step)
+
     def _total(self, name: str, work: Any) -> Any:
         with self.progress.stage(name, len(self.chunks)) as step:
             return self.engine.total(name, work, len(self.chunks), step)
 
 
 @dataclass(frozen=True)
-class PassOver:
-    """The sums of a pass over a chunk."""
+class OfChunk:
+    """What is computed of a chunk, by its number."""
 
     chunks: Chunks
-    work: Pass
 
-    def __call__(self, number: int) -> Any:
-        return self.work.sums(self.chunks.chunk(number), self.chunks.first_stretch(number))
+    def needs(self, number: int) -> tuple[Any, ...]:
+        """Return what stands for the partitions that the chunk is made from."""
+        return self.chunks.needs(number)
 
 
 @dataclass(frozen=True)
-class HeldCells:
+class PassOver(OfChunk):
+    """The sums of a pass over a chunk."""
+
+    work: Pass
+
+    def __call__(self, number: int, *parts: Any) -> RowSum:
+        return self.work.sums(self.chunks.chunk(number, *parts), self.chunks.first_stretch(number))
+
+
+@dataclass(frozen=True)
+class HeldCells(OfChunk):
     """The sums of the cells that components hold in a chunk."""
 
-    chunks: Chunks
     theta: Array
     alpha: Array
 
-    def __call__(self, number: int) -> Any:
-        return held_cells(self.chunks.chunk(number), self.theta, self.alpha, self.chunks.first_stretch(number))
+    def __call__(self, number: int, *parts: Any) -> RowSum:
+        rows, first_stretch = self.chunks.chunk(number, *parts), self.chunks.first_stretch(number)
+        return held_cells(rows, self.theta, self.alpha, first_stretch)
+
+
+@dataclass(frozen=True)
+class FittedRows:
+    """The memberships of a chunk's rows, with their ids and weights."""
+
+    row_ids: np.ndarray
+    weights: Array
+    rows: RowFit
+
+
+@dataclass(frozen=True)
+class FitRows(OfChunk):
+    """The memberships of a chunk's rows, given theta with its noise, alpha, and what memberships are to be."""
+
+    theta: Array
+    alpha: Array
+    memberships: str
+
+    def __call__(self, number: int, *parts: Any) -> FittedRows:
+        chunk = self.chunks.chunk(number, *parts)
+        found = fit_rows(chunk, self.theta, self.alpha, memberships=self.memberships)
+        return FittedRows(chunk.row_ids, chunk.each, found)
 
 
 @dataclass
@@ -110,24 +152,32 @@ class CountChunk:
     scratch: Scratch | None = None
     kept: dict[int, Encoded] | None = None
 
-    def __call__(self, number: int) -> Counted:
-        begin = number * self.chunk_rows
-        span = begin, min(self.reading.n_rows, begin + self.chunk_rows)
-        rows = self.reading.coded(*span, self.base)
+    def span(self, number: int) -> Span:
+        """Return the rows of a chunk."""
+        return number * self.chunk_rows, min(self.reading.n_rows, (number + 1) * self.chunk_rows)
+
+    def needs(self, number: int) -> tuple[Any, ...]:
+        """Return what stands for the partitions that the chunk is made from."""
+        return self.reading.source.needs(*self.span(number))
+
+    def __call__(self, number: int, *parts: Any) -> Counted:
+        span = self.span(number)
+        rows = self.reading.coded(*span, self.base, parts)
         if self.scratch is not None:
             self.scratch.write(number, rows, span)
         if self.kept is not None:
             self.kept[number] = rows
-        return Counted.of(self.base, rows, n_stretches(begin, self.base.n_variables))
+        return Counted.of(self.base, rows, n_stretches(span[0], self.base.n_variables))
 
 
-def reading_of(X: Any, missing: Any, weights: Any) -> Reading | None:
+def reading_of(X: Any, missing: Any, weights: Any, engine: Engine) -> Reading | None:
     """Return how a table is read in chunks; None if it is coded already."""
     if isinstance(X, Encoded):
         return None
     if isinstance(X, Reading):
         return X
-    source = source_of(X)
+    parts = engine.partitions(X)
+    source = source_of(X) if parts is None else PartitionSource(parts)
     found = None if weights is None else check_weights(weights, source.n_rows)
     return Reading(source, missing=missing, weights=found)
 
@@ -149,7 +199,7 @@ def looked_at(
 
     What is written to scratch is removed at the end.
     """
-    reading = reading_of(X, missing, weights)
+    reading = reading_of(X, missing, weights, engine)
     if reading is None:
         yield _coded_already(encode_as(X, kinds, missing, weights), engine, progress, chunk_rows)
         return
@@ -160,8 +210,9 @@ def looked_at(
         sample = reading.learn(spans, kinds)
     base, p = sample.coding.unpooled, sample.n_variables
     size = whole_stretches(chunk_rows or _chunk_rows(p, memory_limit), p)
-    in_memory = isinstance(reading.source, TableSource)
-    disk = Scratch(scratch) if not in_memory and (scratch is not None or not reading.source.cheap) else None
+    in_memory = engine.local and isinstance(reading.source, TableSource)
+    wanted = engine.local and not in_memory and (scratch is not None or not reading.source.cheap)
+    disk = Scratch(scratch) if wanted else None
     try:
         if disk is not None:
             disk.require(reading.n_rows * p * base.codes_dtype.itemsize)

@@ -75,6 +75,12 @@ class Counted:
         return Counted(self.base, first, squares, self.whole and other.whole)
 
     @property
+    def closed(self) -> Counted:
+        """The same as one node, which others can no longer be added to."""
+        first = FirstMoments(self.first.coding, self.first.sums.closed)
+        return replace(self, first=first, squares=None if self.squares is None else self.squares.closed)
+
+    @property
     def n_effective(self) -> float:
         """How many rows of even weight say as much, as in :attr:`mixmem.Encoded.n_effective`."""
         if self.squares is None or self.whole:

@@ -32,8 +32,10 @@ from mixmem.kernels import ROW_BLOCK
 from mixmem.typing import Array
 from mixmem.words import suggestion
 
-SAMPLE_BLOCKS, SAMPLE_CELLS, LEAST_BLOCKS = 256, 100_000_000, 8
-"""Row blocks of a sample, fewer where they would hold more cells, but not fewer than the last."""
+SAMPLE_BLOCKS, SAMPLE_CELLS, SAMPLE_PART = 256, 100_000_000, 8
+"""Row blocks of a sample, fewer where they would hold more cells, or be a larger part of the table than one of eight."""
+LEAST_BLOCKS, LEAST_OF_PART = 8, 64
+"""Row blocks of a sample at least, of very wide tables and of others."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +119,11 @@ def sample_spans(n_rows: int, n_columns: int) -> list[Span]:
     """Return the rows of a sample: whole row blocks, evenly spread; all rows where there are no more.
 
     >>> sample_spans(1000, 10), len(sample_spans(10**6, 10)), sample_spans(10**6, 10)[1]
-    ([(0, 1000)], 256, (3584, 4096))
+    ([(0, 1000)], 244, (4096, 4608))
     """
     blocks = -(-n_rows // ROW_BLOCK)
-    most = max(LEAST_BLOCKS, min(SAMPLE_BLOCKS, SAMPLE_CELLS // (ROW_BLOCK * max(1, n_columns))))
+    part = max(LEAST_OF_PART, blocks // SAMPLE_PART)
+    most = max(LEAST_BLOCKS, min(SAMPLE_BLOCKS, part, SAMPLE_CELLS // (ROW_BLOCK * max(1, n_columns))))
     if blocks <= most:
         return [(0, n_rows)]
     return [(b * ROW_BLOCK, min(n_rows, (b + 1) * ROW_BLOCK)) for b in (np.arange(most) * blocks // most).tolist()]

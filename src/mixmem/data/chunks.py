@@ -33,7 +33,7 @@ from mixmem.typing import Array
 from mixmem.words import suggestion
 
 SAMPLE_BLOCKS, SAMPLE_CELLS, SAMPLE_PART = 256, 100_000_000, 8
-"""Row blocks of a sample, fewer where they would hold more cells, or be a larger part of the table than one of eight."""
+"""Row blocks of a sample, fewer where they would hold more cells, or be more than one of so many of the table."""
 LEAST_BLOCKS, LEAST_OF_PART = 8, 64
 """Row blocks of a sample at least, of very wide tables and of others."""
 

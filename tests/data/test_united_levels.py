@@ -57,3 +57,18 @@ def test_too_many_levels_are_refused(monkeypatch):
     base = encode(pd.DataFrame({"t": ["b", "d"] * 3, "u": ["x", "y"] * 3})).coding
     with pytest.raises(InputError, match="column 't' has more than 4 levels over all rows; declare it"):
         chunk(base, t=["e", "f"], u=["x", "y"])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint8, np.float64])
+@pytest.mark.parametrize("low", [0, -100, 100])
+def test_consecutive_numbers_are_coded_as_any_others(dtype, low):
+    """By subtraction where types allow it, also where differences wrap around; what is new is added as always."""
+    low = abs(low) if dtype == np.uint8 else low
+    numbers = np.array([[low, low + 1], [low + 26, low], [low + 13, low + 1]]).astype(dtype)
+    base = encode(np.array([[low + at, low + at % 2] for at in range(27)] * 2), kinds={"x0": "categorical"}).coding
+    found = coded_growing(read_table(numbers), base)
+    assert found.codes.tolist() == [[0, 1], [26, 0], [13, 1]]
+    assert found.coding is base
+    more = coded_growing(read_table(numbers + 1), base)
+    assert more.coding.columns[1].levels == (str(low), str(low + 1), str(low + 2))
+    assert more.codes[:, 1].tolist() == [2, 1, 2]

@@ -46,6 +46,7 @@ from mixmem.kernels.reference.gibbs import assign_cells, drawn, membership_poste
 from mixmem.kernels.reference.grams import gram_sums
 from mixmem.kernels.reference.importance import importance_sums
 from mixmem.kernels.reference.joint import diagonalizing_sweep
+from mixmem.kernels.reference.layout import turn
 from mixmem.kernels.reference.nodes import mix_at_nodes, node_sums
 from mixmem.kernels.reference.nqp import descend_rows, exact_row, exact_rows, pqp_rows
 from mixmem.kernels.reference.passes import add_features, group_sums, pair_sums, scatter_sums
@@ -109,6 +110,7 @@ __all__ = [
     "strength_pass",
     "to_probabilities",
     "topic_inverses",
+    "turn",
     "unit",
     "vote_pass",
     "vote_shares",

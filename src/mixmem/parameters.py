@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -105,6 +106,13 @@ PARAMETERS: dict[str, Allowed] = {
     "memory_limit": Allowed(
         "None or a number of bytes, such as 2000000000 or '2GB'",
         lambda value: value is None or bytes_of(value) is not None,
+    ),
+    "passes": Allowed(
+        "'auto', 'few' (a sample, corrected by all rows) or 'all' (sweeps over all rows)",
+        lambda value: isinstance(value, str) and value in ("auto", "few", "all"),
+    ),
+    "scratch": Allowed(
+        "None or the path of a folder", lambda value: value is None or isinstance(value, (str, os.PathLike))
     ),
     "verbose": Allowed("True or False", lambda value: isinstance(value, (bool, np.bool_, int))),
 }

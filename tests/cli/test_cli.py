@@ -75,6 +75,7 @@ def test_fit_hands_its_options_to_the_estimator(monkeypatch, fitted, tmp_path, c
     options = "--alpha0 0.7 --refine none --contamination 0.1 --partitions 3 --sweeps 4 --solver wnmf --restarts 2"
     options += " --memberships mode --anchors x1,x2 --anchors x3 --anchors x4 --block-start anchors --max-rounds 9"
     options += " --tol 1e-3 --check-alpha0"
+    options += " --passes all --scratch there"
     arguments = ["fit", fitted / "data.csv", "-k", 3, "--id", "who", "--out", tmp_path / "o", *options.split()]
     code, out, err = run(capsys, *arguments, "--matching", "angle", "--seed", 5, "--jobs", 1, "--memory-limit", "2GB")
     assert code == 1
@@ -86,8 +87,8 @@ def test_fit_hands_its_options_to_the_estimator(monkeypatch, fitted, tmp_path, c
         "anchors": [["x1", "x2"], ["x3"], ["x4"]], "block_start": "anchors", "max_rounds": 9, "tol": 1e-3,
         "check_alpha0": True,
         "sweeps": 4, "solver": "wnmf", "matching": "angle", "refine": None, "contamination": 0.1, "n_restarts": 2,
-        "memberships": "mode", "random_state": 5, "n_jobs": 1, "memory_limit": "2GB", "verbose": False,
-        "handle_unknown": "missing", "rows": (200, 9), "ids": ["r0", "r1"],
+        "memberships": "mode", "random_state": 5, "n_jobs": 1, "memory_limit": "2GB", "passes": "all",
+        "scratch": "there", "verbose": False, "handle_unknown": "missing", "rows": (200, 9), "ids": ["r0", "r1"],
     }  # fmt: skip
     assert "Traceback" in run(capsys, *arguments, "--verbose")[2]
 

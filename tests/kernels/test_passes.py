@@ -66,3 +66,22 @@ def test_features_and_sums_are_adjoint():
     passes.add_features(cells.codes, starts, members, table, totals)
     passes.scatter_sums(cells.codes, starts, members, values, 0, partials)
     assert np.isclose((totals * values).sum(), (table * partials.sum(axis=0)).sum())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize(("n", "levels"), [shape for shape in SHAPES if len(shape[1]) > 2])
+def test_group_sums(n, levels, missing, weighted):
+    cells = random_cells(n, levels, missing=missing)
+    rng = np.random.default_rng(2)
+    k, width, blocks, n_groups = 3, 4, -(-n // ROW_BLOCK), 3
+    members = rng.permutation(len(levels))
+    bounds = np.array([0, 1, len(levels) // 2 + 1, len(levels)])
+    table, slopes = rng.standard_normal((cells.n_rows, 2 * width)), rng.standard_normal((n_groups, width))
+    weights = rng.uniform(0.5, 2.0, n if weighted else 0)
+    for first in range(blocks):
+        partials, squares = empty(blocks - first, cells.n_rows, width), empty(blocks - first, n_groups, width)
+        agree(
+            passes.group_sums, reference.group_sums, cells.codes, weights, cells.starts[members], members, bounds,
+            table, slopes, k, first, partials, squares,
+        )  # fmt: skip

@@ -50,6 +50,6 @@ def test_the_parameters_are_those_of_the_signature():
     assert list(GDLM().get_params()) == [
         "n_components", "alpha0", "variables", "anchors", "n_partitions", "sweeps", "solver", "matching",
         "block_start", "max_rounds", "tol", "check_alpha0", "refine", "contamination", "memberships", "missing",
-        "handle_unknown", "n_restarts", "random_state", "n_jobs", "memory_limit", "verbose",
+        "handle_unknown", "n_restarts", "random_state", "n_jobs", "memory_limit", "passes", "scratch", "verbose",
     ]  # fmt: skip
     assert list(Fewer().get_params()) == ["n_components", "alpha0", "scale"]

@@ -92,7 +92,10 @@ def fit(
     cv: options.Folds = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
-    memory_limit: options.MemoryLimit = None,
+    memory_limit: options.FitMemoryLimit = None,
+    passes: options.Passes = "auto",
+    scratch: options.ScratchFolder = None,
+    scheduler: options.Scheduler = None,
     config: options.Config = None,
     strict: options.Strict = False,
     quiet: options.Quiet = False,
@@ -129,11 +132,16 @@ def fit(
         "random_state": seed,
         "n_jobs": jobs,
         "memory_limit": memory_limit,
+        "passes": passes,
+        "scratch": None if scratch is None else str(scratch),
     }
     grouped = options.grouped_by(by, labels)
     accept = refuse_for(frequencies=p is not None, folds=cv is not None)
     with options.shown(quiet, verbose), fit_places(out, q, p, data) as places:
-        result = run_fit(data, settings, described=described, grouped=grouped, folds=cv, quiet=quiet, accept=accept)
+        result = run_fit(
+            data, settings, described=described, grouped=grouped, folds=cv, quiet=quiet, accept=accept,
+            folder=places.folder, scheduler=scheduler,
+        )  # fmt: skip
         write_fit(places.folder, result)
         write_admixture(places, result)
     if not quiet:
@@ -201,6 +209,7 @@ def memberships(
     header: options.Header = "auto",
     handle_unknown: options.Unknown = "missing",
     jobs: options.Jobs = None,
+    memory_limit: options.PiecesLimit = None,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
@@ -218,7 +227,8 @@ def memberships(
         handle_unknown=options.unknown_of(handle_unknown),
     )  # fmt: skip
     with options.shown(quiet, verbose), table_writer(out) as write:
-        write(row_memberships(model, data, described, jobs=jobs, quiet=quiet))
+        for frame in row_memberships(model, data, described, jobs=jobs, memory_limit=memory_limit, quiet=quiet):
+            write(frame)
 
 
 @app.command()

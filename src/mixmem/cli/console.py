@@ -89,6 +89,11 @@ def _found(run: FitRun) -> list[str]:
     if run.document["cross_validation"]:
         found = run.document["cross_validation"]
         lines.append(f"cross-validation error {found['error']:.5f} (k = {k}, {found['folds']} folds)")
+    if report.passes is not None:
+        lines.append(
+            f"kinds, grids{', alpha0' * report.alpha0.estimated} and components from a sample of "
+            f"{report.passes.sampled:,} rows, corrected by all rows"
+        )
     return [*lines, *_anchors(model), convergence(report)]
 
 

@@ -40,6 +40,7 @@ LIKELIHOOD_CELLS, LEAST_SCORED = 500_000, 200
 """Cells whose likelihood is taken, and the least rows."""
 GOODNESS_CELLS = 500_000
 """Cells up to which the fit is held against the table's pairs unasked: a second or less."""
+NOT_SCORED = {"mean_of_rows": None, "standard_error": None, "rows": 0}
 SHOWN_MISFITS = 10
 FIT_FILES = (
     "theta.csv", "alpha.csv", "memberships.csv", "intervals.csv", GROUPS_FILE, "model.mixmem", "fit.json",
@@ -66,6 +67,8 @@ class FitRun:
     """All variants of a genotype file, also those that were left out."""
     groups: Groups | None = None
     """Groups of the rows, which the page shows."""
+    held: bool = True
+    """Whether all rows are; else the table and its memberships are a sample's, and the file of all is written."""
 
     @property
     def notices(self) -> list[Notice]:
@@ -93,12 +96,15 @@ def run_fit(
     folds: int | None = None,
     quiet: bool = False,
     accept: Callable[[Schema], None] | None = None,
+    folder: Path | None = None,
+    scheduler: str | None = None,
 ) -> FitRun:
     """Read once, fit, and find the rows' memberships.
 
     What the fit can do without may fail: it is left out, and a notice says so. ``described`` says how the table is
     read, ``grouped`` which labels group its rows on the page, ``shown_as`` is the path that fit.json names, ``folds``
-    those of a cross-validation, and ``accept`` may refuse the table before it is fitted.
+    those of a cross-validation, and ``accept`` may refuse the table before it is fitted. Memberships of a table that is
+    not held are written into ``folder`` at once; ``scheduler`` is the address of a Dask cluster that does the work.
     """
     model = Learner(**settings)
     described = described or Described(None, model.variables, model.missing)
@@ -108,6 +114,13 @@ def run_fit(
     if row_id in names:
         raise InputError(f"the row ids' column cannot be called {row_id!r}, as a component is; rename it")
     progress = current()
+    said = described
+    if scheduler is not None or model._in_few_passes(data, model._settings()):
+        from mixmem.cli.few_passes import run_in_few_passes
+
+        refuse_in_few_passes(folds, grouped)
+        announce_compilation(quiet)
+        return run_in_few_passes(model, said, data, folder, accept, scheduler)
     with progress.stage("reading"):
         source, described = described.read(data)
         groups = None
@@ -124,34 +137,16 @@ def run_fit(
     rows = model.rows_
     facts = Facts.of(table, model._trained().first)
     attempts = Attempts()
-    likelihood = attempts.attempt("the log-likelihood of the rows", lambda: _log_likelihood(model, table))
+    likelihood = attempts.attempt("the log-likelihood of the rows", lambda: log_likelihood(model, table))
     goodness = attempts.attempt("goodness of fit", lambda: _goodness(model, table))
     error = (
         None if folds is None else attempts.attempt("cross-validation", lambda: model.cross_validation(table, folds))
     )
     doubts = attempts.attempt("a look at the table", lambda: table_warnings(facts)) or []
     fitted = {stage: seconds for stage, seconds in model.report_.seconds.items() if stage != "read"}
-    document = {
-        "mixmem": __version__,
-        "run": model.run_id,
-        **provenance(),
-        "data": {
-            "path": str(data if shown_as is None else shown_as),
-            "rows": len(table.codes),
-            "variables": table.schema.n_variables,
-            **_kinds(table.schema),
-            "missing_cells": int(facts.missing.sum()),
-            "means": facts.number_means,
-            "id": row_id,
-            "weight": described.weight,
-            "by": None if grouped is None else grouped.column,
-            "labels": None if grouped is None else grouped.file,
-            "remarks": [*table.remarks, *doubts],
-        },
-        "settings": model.get_params(deep=False),
-        "seed": model.report_.seed,
+    found = {
         "log_likelihood": {
-            **(likelihood or {"mean_of_rows": None, "standard_error": None, "rows": 0}),
+            **(likelihood or NOT_SCORED),
             "mean_of_rows_given_memberships": float(np.average(rows.conditional, weights=table.weights)),
         },
         "goodness": goodness,
@@ -162,9 +157,54 @@ def run_fit(
             "most_steps": int(rows.n_steps.max()),
         },
         "seconds": {**progress.seconds, **fitted, "memberships": time.perf_counter() - began},
-        "report": model.report_.to_plain(),
+    }
+    shown = str(data if shown_as is None else shown_as)
+    document = fit_document(model, said, shown, int(facts.missing.sum()), facts.number_means, found)
+    document["data"] |= {
+        "by": None if grouped is None else grouped.column,
+        "labels": None if grouped is None else grouped.file,
+        "remarks": [*table.remarks, *doubts],
     }
     return FitRun(model, facts, rows, row_id or "row", document, attempts, doubts, variants, groups)
+
+
+def fit_document(
+    model: Learner,
+    said: Described,
+    path: str,
+    missing_cells: int,
+    means: Mapping[str, float],
+    found: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what fit.json holds: of the data, the settings, and what was ``found``."""
+    report = model.report_
+    return {
+        "mixmem": __version__,
+        "run": model.run_id,
+        **provenance(),
+        "data": {
+            "path": path,
+            "rows": report.rows,
+            "variables": model.schema_.n_variables,
+            **_kinds(model.schema_),
+            "missing_cells": missing_cells,
+            "means": dict(means),
+            "id": said.row_id,
+            "weight": said.weight,
+        },
+        "settings": model.get_params(deep=False),
+        "seed": report.seed,
+        **found,
+        "report": report.to_plain(),
+    }
+
+
+def refuse_in_few_passes(folds: int | None, grouped: GroupedBy | None) -> None:
+    """Refuse what needs all rows in memory."""
+    if grouped is not None:
+        raise InputError("--by groups all rows on the page, and this table is read in few passes; leave --by out")
+    if folds is not None:
+        raise InputError("--cv hides genotypes of all rows in memory, and this table is read in few passes; leave --cv")
 
 
 def _kinds(schema: Schema) -> dict[str, Any]:
@@ -180,7 +220,7 @@ def _kinds(schema: Schema) -> dict[str, Any]:
     }
 
 
-def _log_likelihood(model: Learner, table: Encoded) -> dict[str, Any]:
+def log_likelihood(model: Learner, table: Encoded) -> dict[str, Any]:
     """Mean of the rows, memberships integrated out, over rows enough for a mean, spread over the table."""
     most = max(LEAST_SCORED, LIKELIHOOD_CELLS // table.schema.n_variables)
     some = table.take(spread_rows(np.arange(len(table.codes)), most))
@@ -209,7 +249,9 @@ def write_fit(folder: Path, run: FitRun) -> None:
     with progress.stage("writing"):
         write_theta(folder / "theta.csv", run.table.schema, run.model._theta)
         write_alpha(folder / "alpha.csv", run.model.alpha_)
-        write_table(folder / "memberships.csv", membership_frame(run.rows.memberships, run.table.row_ids, run.row_name))
+        if run.held:
+            frame = membership_frame(run.rows.memberships, run.table.row_ids, run.row_name)
+            write_table(folder / "memberships.csv", frame)
         if run.model._errors is not None:
             attempts.write(folder / "intervals.csv", lambda path: write_table(path, as_polars(run.model.intervals())))
         if run.groups is not None:

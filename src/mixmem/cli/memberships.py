@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from mixmem.cli.compilation import announce_compilation
 from mixmem.cli.reading import Described
 from mixmem.cli.stored import say_what_was_found, stored_model
+from mixmem.data.encode import Encoded
+from mixmem.data.sources import Source, larger_than, source_of
+from mixmem.engine.memory import available_memory
+from mixmem.errors import InputError
+from mixmem.models._learner import Learner
 from mixmem.output.tables import membership_frame
+from mixmem.parameters import bytes_of, check_parameters
 from mixmem.progress import current
+from mixmem.refinement.memory import bytes_per_row
+
+MOST_ROWS, BYTES_PER_CELL = 100_000, 32
+"""Rows of a piece at most, and what a cell takes as read and coded."""
 
 
 def row_memberships(
@@ -19,13 +32,37 @@ def row_memberships(
     described: Described | None = None,
     *,
     jobs: int | None = None,
+    memory_limit: str | None = None,
     quiet: bool = False,
-) -> pl.DataFrame:
-    """Memberships of a table's rows in the components of a stored model."""
+) -> Iterator[pl.DataFrame]:
+    """Yield memberships of a table's rows in a stored model's components, in pieces of files larger than memory."""
     described = described or Described()
     fitted = stored_model(model, jobs)
+    check_parameters({"memory_limit": memory_limit})
+    most, row_name = bytes_of(memory_limit) or available_memory(), described.row_id or "row"
+    announce_compilation(quiet)
+    if larger_than(data, most, bytes_per_row(len(fitted.alpha_))):
+        source = source_of(data)
+        size = min(MOST_ROWS, max(1, most // (BYTES_PER_CELL * max(1, len(source.names)))))
+        with current().stage("memberships", source.n_rows) as step:
+            for begin in range(0, source.n_rows, size):
+                end = min(source.n_rows, begin + size)
+                table = _piece(described, source, begin, end, fitted)
+                yield membership_frame(fitted.fit_rows(table).memberships, table.row_ids, row_name)
+                step(end - begin)
+        return
     with current().stage("reading"):
         table = described.encode_as(data, fitted.schema_, fitted.missing)
     say_what_was_found(table, quiet)
-    announce_compilation(quiet)
-    return membership_frame(fitted.fit_rows(table).memberships, table.row_ids, described.row_id or "row")
+    yield membership_frame(fitted.fit_rows(table).memberships, table.row_ids, row_name)
+
+
+def _piece(described: Described, source: Source, begin: int, end: int, fitted: Learner) -> Encoded:
+    """Return some rows as codes, known by their place in the whole table; a refusal says where they are."""
+    try:
+        table = source.read(begin, end)
+        found = described.encode_as(table, fitted.schema_, fitted.missing)
+    except InputError as error:
+        raise InputError(f"{source.place(begin, end)}, counted from the first of them: {error}") from error
+    named = described.row_id is not None or table.row_ids is not None
+    return found if named else replace(found, row_ids=np.arange(begin, end))

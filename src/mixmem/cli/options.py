@@ -181,6 +181,55 @@ MemoryLimit = Annotated[
         show_default=False,
     ),
 ]
+FitMemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="Memory that the work may take, such as 2GB. A larger table of CSV, Parquet or Arrow files is read in "
+        "pieces, and fitted in few passes.  [default: what is available]",
+        show_default=False,
+    ),
+]
+PiecesLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="Memory that the work may take, such as 2GB; a larger table of CSV, Parquet or Arrow files is read in "
+        "pieces.  [default: what is available]",
+        show_default=False,
+    ),
+]
+Passes = Annotated[
+    str,
+    typer.Option(
+        "--passes",
+        metavar="auto|few|all",
+        help="few: a sample of the rows, corrected by one or two passes over all; all: every step sees all rows, which "
+        "must fit into memory; auto: few where they do not.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Let the workers of a Dask cluster do the work, in few passes: the address that its scheduler prints. All "
+        "of them must see the files.",
+        show_default=False,
+    ),
+]
+ScratchFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--scratch",
+        metavar="DIR",
+        help="Folder for codes of tables larger than memory, a byte per cell; removed at the end.  [default: CSV: the "
+        "system's temporary folder; others: read anew instead]",
+        show_default=False,
+    ),
+]
 Config = Annotated[
     Path | None,
     typer.Option(

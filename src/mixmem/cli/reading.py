@@ -39,12 +39,16 @@ class Described:
         table = read_table(data, row_id=self.row_id, dialect=self.dialect)
         if table.loci is not None:
             self._refuse_on_genotypes()
-        names = [name for name in table.names if name != self.weight]
+        return table, self.of_columns(table.names)
+
+    def of_columns(self, columns: Sequence[str]) -> Described:
+        """Return what is said of a table in terms of its own columns."""
+        names = [name for name in columns if name not in (self.weight, self.row_id)]
         for option, listed in (("--kind", self.kinds), ("--missing", self.missing)):
             for name in listed if isinstance(listed, Mapping) else ():
                 if name and name not in names:
                     raise InputError(f"{option}: there is no column {name!r}{suggestion(name, names)}")
-        return table, replace(self, missing=self._spelled(names))
+        return replace(self, missing=self._spelled(names))
 
     def without(self, column: str) -> Described:
         """Return what is said of the other columns."""

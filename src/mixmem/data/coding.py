@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -209,12 +209,24 @@ class Coding:
 
     def pooling(self, codes: np.ndarray, weights: Array | None = None) -> Coding:
         """Return the coding in which columns of very many levels pool those that are rare in codes (n, p)."""
-        wide = [j for j, column in enumerate(self.columns) if column.own_kind.pools and column.n_codes > MOST_SOFT]
+        counts = {j: np.bincount(codes[:, j], weights, self.columns[j].n_codes + 1) for j in self._wide}
+        return self._pooled_by(counts)
+
+    def pooling_by(self, counts: Array) -> Coding:
+        """Return the coding in which columns of very many levels pool those that are rare by counts of cells."""
+        offsets = self.soft.cell_offsets
+        return self._pooled_by({j: counts[offsets[j] : offsets[j + 1]] for j in self._wide})
+
+    @property
+    def _wide(self) -> list[int]:
+        return [j for j, column in enumerate(self.columns) if column.own_kind.pools and column.n_codes > MOST_SOFT]
+
+    def _pooled_by(self, counts: Mapping[int, np.ndarray]) -> Coding:
         columns = list(self.columns)
-        for j in wide:
-            counts = np.bincount(codes[:, j], weights, columns[j].n_codes + 1)[: columns[j].n_codes]
-            columns[j] = replace(columns[j], frequencies=counts / max(counts.sum(), 1e-300))
-        return replace(self, columns=tuple(columns)) if wide else self
+        for j, found in counts.items():
+            own = found[: columns[j].n_codes]
+            columns[j] = replace(columns[j], frequencies=own / max(own.sum(), 1e-300))
+        return replace(self, columns=tuple(columns)) if counts else self
 
     @property
     def pooled(self) -> bool:

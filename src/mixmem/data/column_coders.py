@@ -165,6 +165,10 @@ class NumberColumn:
             self.asked.judged.leave_out(self.position, constant_column(name, repr(most)))
         return Variable(name, ("0", "1"), "int", self.kind, max(2, most))
 
+    def unknown(self, columns: list[ColumnCoding]) -> Iterator[tuple[int, str, str]]:
+        """Numbers have no levels: their grid is fixed."""
+        yield from ()
+
     def write(self, codes: np.ndarray, columns: list[ColumnCoding], table: Table) -> None:
         column = columns[self.position]
         if KINDS[self.kind].cells == "copies":
@@ -187,6 +191,10 @@ class GenotypeColumns:
         for j, (name, locus) in enumerate(zip(table.names, self.loci, strict=True)):
             variable = Variable(name, locus.alleles, kind="dosage") if schema is None else schema.variables[j]
             yield j, ColumnCoding(variable, missing=bool(gaps[j]))
+
+    def unknown(self, columns: list[ColumnCoding]) -> Iterator[tuple[int, str, str]]:
+        """Alleles are matched before."""
+        yield from ()
 
     def write(self, codes: np.ndarray, columns: list[ColumnCoding], table: Table) -> None:
         most = np.array([column.n_codes for column in columns])
@@ -234,7 +242,7 @@ class ValueColumn:
         if schema is not None:
             variable = schema.variables[self.position]
             if self.asked.unknown is not None:
-                missing = missing or None in self._known_codes(variable).values()
+                missing = missing or any(code is None for _, _, code in self._found(variable))
             yield self.position, ColumnCoding(variable, missing=missing)
             return
         value_type, name = self.value_type, table.names[self.position]
@@ -255,22 +263,26 @@ class ValueColumn:
         variable = columns[self.position].variable
         lookup = np.zeros(len(self.column.values) + 1, dtype=codes.dtype)
         lookup[-1] = len(variable.levels)  # code -1 finds it
-        for used, code in self._known_codes(variable).items():
+        for used, value, code in self._found(variable):
             if code is None:
-                held, value = self.column.codes == used, str(self.column.values[used])
+                held = self.column.codes == used
                 if self.asked.unknown is None:
-                    raise unknown_level(variable, value, int(np.argmax(held)), table)
-                self.asked.unknown.add(variable.name, value, int(held.sum()))
+                    raise unknown_level(variable, str(value), int(np.argmax(held)), table)
+                self.asked.unknown.add(variable.name, str(value), int(held.sum()))
             lookup[used] = len(variable.levels) if code is None else code
         codes[:, self.position] = lookup[self.column.codes]
 
-    def _known_codes(self, variable: Variable) -> dict[int, int | None]:
-        """The code of every value that occurs; None of one that is no level of the variable."""
+    def _found(self, variable: Variable) -> Iterator[tuple[int, Any, int | None]]:
+        """The values that occur, by position and as they are, with their codes; None for one that is not known."""
         known = codes_of(variable)
-        return {
-            used: next((known[form] for form in self._forms(value) if form in known), None)
-            for used, value in zip(self.used, self.values, strict=True)
-        }
+        for used, value in zip(self.used, self.values, strict=True):
+            yield used, value, next((known[form] for form in self._forms(value) if form in known), None)
+
+    def unknown(self, columns: list[ColumnCoding]) -> Iterator[tuple[int, str, str]]:
+        """Levels that the column does not know: position, text, type of value."""
+        for _, value, code in self._found(columns[self.position].variable):
+            if code is None:
+                yield self.position, canonical_text(value, self.value_type), self.value_type
 
     def _forms(self, value: Any) -> Iterator[str]:
         """The texts under which a level may be known: a file without types does not say which is meant."""

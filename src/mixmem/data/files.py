@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import sys
 import zipfile
 import zlib
@@ -51,7 +52,7 @@ def read_file(source: str | PathLike[str], dialect: Dialect | None = None) -> Ta
     if "::" in fspath(source) and not path.exists():
         name, part = fspath(source).split("::", 1)
         path = Path(name)
-    if path.is_dir():
+    if path.is_dir() or (not path.exists() and glob.has_magic(str(path))):
         from mixmem.data.folders import read_folder
 
         return read_folder(path, dialect)

@@ -82,8 +82,12 @@ class IntegerColumns:
         texts = [str(bool(number) if boolean else number) for number in numbers]
         return cls(positions, matrix, lows, gaps, kinds, shift, present, slot_column, slots, texts, asked)
 
+    @property
+    def value_type(self) -> str:
+        return {"b": "bool", "f": "float"}.get(self.matrix.dtype.kind, "int")
+
     def columns(self, table: Table, schema: Schema | None) -> Iterator[tuple[int, ColumnCoding]]:
-        value_type = {"b": "bool", "f": "float"}.get(self.matrix.dtype.kind, "int")
+        value_type = self.value_type
         ends = np.searchsorted(self.slot_column, np.arange(len(self.positions)), side="right").tolist()
         begin = 0
         for position, end, gap, kind in zip(self.positions.tolist(), ends, self.gaps, self.kinds, strict=True):
@@ -101,10 +105,21 @@ class IntegerColumns:
             yield position, ColumnCoding(variable, missing=bool(gap))
             begin = end
 
-    def write(self, codes: np.ndarray, columns: list[ColumnCoding], table: Table) -> None:
+    def _found(self, columns: list[ColumnCoding]) -> tuple[list[int], list[int]]:
+        """The column and the code of every present slot; -1 for a level that its column does not know."""
         known = {j: codes_of(columns[j]) for j in self.positions.tolist()}
         positions = self.positions[self.slot_column].tolist()
-        found = [known[j].get(text, -1) for j, text in zip(positions, self.slot_texts, strict=True)]
+        return positions, [known[j].get(text, -1) for j, text in zip(positions, self.slot_texts, strict=True)]
+
+    def unknown(self, columns: list[ColumnCoding]) -> Iterator[tuple[int, str, str]]:
+        """Levels that the columns do not know: position, text, type of value."""
+        positions, found = self._found(columns)
+        for position, code, text in zip(positions, found, self.slot_texts, strict=True):
+            if code < 0:
+                yield position, text, self.value_type
+
+    def write(self, codes: np.ndarray, columns: list[ColumnCoding], table: Table) -> None:
+        positions, found = self._found(columns)
         for at in [at for at, code in enumerate(found) if code < 0]:
             variable, column = columns[positions[at]], self.slot_column[at]
             cells = _slots(self.matrix[:, [column]], self.shift[[column]], self.lows[[column]])[:, 0]

@@ -24,9 +24,9 @@ def read_table(source: Any, *, row_id: str | None = None, dialect: Dialect | Non
     source
         A path to .csv, .tsv, .txt (each may end in .gz), .parquet, .feather, .arrow, .json, .jsonl, .xlsx, .sav, .dta
         or .npz, to genotypes in .bed (PLINK), .vcf, .bcf or .str (STRUCTURE), to a table of a database
-        (FILE.sqlite::TABLE), to such a file in a .zip, .xz, .bz2 or .zst, a folder of such files of one kind (stacked
-        in the order of their names), "-" for CSV on standard input, a pandas or polars data frame, a pyarrow table, or
-        what numpy makes a 2-d array of.
+        (FILE.sqlite::TABLE), to such a file in a .zip, .xz, .bz2 or .zst, a folder of such files of one kind or a
+        pattern such as "part-*.parquet" (stacked in the order of their names), "-" for CSV on standard input, a pandas
+        or polars data frame, a pyarrow table, or what numpy makes a 2-d array of.
     row_id
         The column with the row ids. Without it, a pandas index or an unnamed first CSV column serves.
     dialect

@@ -97,6 +97,11 @@ class RowSum:
         return RowSum(nodes)
 
     @property
+    def closed(self) -> RowSum:
+        """The sum of all stretches as one node, which others can no longer be added to."""
+        return RowSum({(0, 0): self.root})
+
+    @property
     def root(self) -> Arrays:
         """The sum of all stretches that there are, added up the tree; a node without a sibling goes up as it is."""
         if len(self.nodes) == 1:

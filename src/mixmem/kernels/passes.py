@@ -7,6 +7,7 @@ import numpy as np
 from mixmem.kernels._numba import ROW_BLOCK, kernel
 
 _TILE = 64  # variables handled together, so that their rows of the table stay in the first-level cache
+_ROWS = 64  # rows whose features of all groups are held at once
 
 # Cells are taken by fours: with one a loop, starting the loop over its components took most of the time.
 
@@ -112,3 +113,44 @@ def pair_sums(codes, weights, starts, members, table, totals, slope, k, first_bl
                 g[i, h] = weight * (u * u - slope[h] * u + y)
         partials[b] = 0.0
         _scatter(codes, starts, members, g, first, last, partials[b])
+
+
+@kernel
+def group_sums(codes, weights, starts, members, bounds, table, slopes, k, first_block, partials, squares):
+    """Fill the sums of ``pair_sums`` for all groups of variables at one theta, without features kept per row.
+
+    members (p,) are all variables, group by group: group a has those from bounds[a] to bounds[a + 1]; starts (p,) is
+    where their cells begin in table (cells, 2w). With u and y the sums of (U | Y) over the variables outside group a
+    and g = u * u - slopes[a] * u + y, partials[b] (cells, w) receives sum_i b_ij g_i' for the members j of every group
+    over row block first_block + b, and squares[b, a] (w,) the sum of u * u, over rows with weights (n,) or none.
+    """
+    n = codes.shape[0]
+    width, n_groups = partials.shape[2], bounds.shape[0] - 1
+    own = np.empty((n_groups, _ROWS, 2 * width))
+    totals = np.empty((_ROWS, 2 * width))
+    g = np.zeros((_ROWS, width))
+    for b in range(partials.shape[0]):
+        begin = (first_block + b) * ROW_BLOCK
+        end = min(n, begin + ROW_BLOCK)
+        partials[b] = 0.0
+        squares[b] = 0.0
+        for first in range(begin, end, _ROWS):
+            last = min(end, first + _ROWS)
+            own[:] = 0.0
+            totals[:] = 0.0
+            for a in range(n_groups):
+                some = slice(bounds[a], bounds[a + 1])
+                _gather(codes, starts[some], members[some], table, first, last, own[a])
+                for i in range(last - first):
+                    for h in range(2 * width):
+                        totals[i, h] += own[a, i, h]
+            for a in range(n_groups):
+                some = slice(bounds[a], bounds[a + 1])
+                for i in range(last - first):
+                    weight = weights[first + i] if weights.shape[0] > 0 else 1.0
+                    for h in range(k):
+                        u = totals[i, h] - own[a, i, h]
+                        y = totals[i, width + h] - own[a, i, width + h]
+                        squares[b, a, h] += weight * (u * u)
+                        g[i, h] = weight * (u * u - slopes[a, h] * u + y)
+                _scatter(codes, starts[some], members[some], g, first, last, partials[b])

@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
 
@@ -430,6 +431,8 @@ def _plain(value: Any) -> Any:
         return None
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, PathLike):
+        return fspath(value)
     if isinstance(value, Mapping):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple, set)):

@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
+from mixmem.data.chunks import Reading
 from mixmem.data.encode import Encoded, encode_as
+from mixmem.data.sources import larger_than
+from mixmem.engine.chunks import Engine, Local
 from mixmem.engine.local import threads
+from mixmem.engine.memory import available_memory
 from mixmem.errors import FitWarning, InputError
 from mixmem.likelihood.contamination import noisy_theta
 from mixmem.likelihood.memberships import fit_rows
 from mixmem.models._fitted import Fitted, Training
+from mixmem.models._passes import Everything, looked_at
 from mixmem.moments.anchors import anchor_moments, make_plan
 from mixmem.moments.estimate import Settings, Start, estimate, start_of
+from mixmem.moments.few_passes import AllRows, corrected_start
 from mixmem.moments.sums import FirstMoments, first_moments
 from mixmem.parameters import PARAMETERS, bytes_of, check_parameters
 from mixmem.progress import Progress
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.refinement.admixture_start import genotype_start
-from mixmem.refinement.choose import Refined, choose_method, refine
+from mixmem.refinement.choose import Refined, choose_method, refine, refuse_refinement
 from mixmem.refinement.latent_classes import is_doubtful, latent_class_start, within_reach
-from mixmem.refinement.memory import refuse_beyond
+from mixmem.refinement.memory import bytes_per_row, refuse_beyond
 from mixmem.results.doubts import FEWER_PARTITIONS, LookedBack
-from mixmem.results.fit_report import fit_report
+from mixmem.results.fit_report import fit_report, of_all_rows
 from mixmem.results.uncertainty import from_posterior
 from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import Alpha0, choose_alpha0
 from mixmem.selection.structure import structure_of
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -55,11 +60,23 @@ def refuse_more_components_than_rows(n_components: int, table: Encoded) -> None:
         )
 
 
+def _engine(client: Any) -> Engine:
+    """Return who runs what is computed of chunks: this process, or the cluster of a client."""
+    if client is None:
+        return Local()
+    from mixmem.engine.dask import engine_of
+
+    return engine_of(client)
+
+
 class Learner(Fitted):
     """What :class:`mixmem.GDLM` does, without scikit-learn: importing that takes longer than many a fit.
 
     The parameters and attributes are those of GDLM.
     """
+
+    _chunk_rows: int | None = None
+    """Rows of the chunks that a table is read in; the result does not depend on it."""
 
     def __init__(
         self,
@@ -85,6 +102,8 @@ class Learner(Fitted):
         random_state: int | np.random.Generator | None = None,
         n_jobs: int | None = None,
         memory_limit: int | str | None = None,
+        passes: str = "auto",
+        scratch: str | os.PathLike[str] | None = None,
         verbose: bool = False,
     ):
         self.n_components = n_components
@@ -108,21 +127,29 @@ class Learner(Fitted):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.memory_limit = memory_limit
+        self.passes = passes
+        self.scratch = scratch
         self.verbose = verbose
 
-    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None, *, engine: Any = None) -> Self:
         """Learn theta and alpha from a table.
 
         Parameters
         ----------
         X
-            A data frame (pandas, polars, pyarrow), an array, the path of a file, or an :class:`mixmem.Encoded`.
+            A data frame (pandas, polars, pyarrow), an array, the path of a file, of a folder of files or a pattern
+            such as "part-*.parquet", or an :class:`mixmem.Encoded`.
         y : None
             Ignored; scikit-learn passes it.
         sample_weight : array (n,) or None
             How many rows each stands for.
+        engine : distributed.Client or None
+            A client of the Dask cluster that is to do the work, in few passes; ``X`` may then be a Dask data frame or
+            array, or files that all workers see.
         """
         settings, seed, progress = self._settings(), seed_sequence(self.random_state), self._progress()
+        if engine is not None or self._in_few_passes(X, settings):
+            return self._fit_in_few_passes(X, sample_weight, settings, seed, progress, engine=_engine(engine))
         with threads(self.n_jobs):
             with progress.stage("read"):
                 table = encode_as(X, self.variables, self.missing, sample_weight)
@@ -144,6 +171,64 @@ class Learner(Fitted):
         self._name_features(X)
         self._warn()
         return self
+
+    def _in_few_passes(self, X: Any, settings: Settings) -> bool:
+        """Whether a sample is corrected by all rows: if asked for, or where a file is larger than memory."""
+        if isinstance(X, Reading) or self.passes != "auto":
+            return isinstance(X, Reading) or self.passes == "few"
+        most = available_memory() if settings.memory_limit is None else settings.memory_limit
+        return larger_than(X, most, bytes_per_row(settings.n_components))
+
+    def _fit_in_few_passes(
+        self,
+        X: Any,
+        sample_weight: Any,
+        settings: Settings,
+        seed: np.random.SeedSequence,
+        progress: Progress,
+        then: Callable[[Everything], None] | None = None,
+        engine: Engine | None = None,
+    ) -> Self:
+        """Learn from a sample, corrected by passes over all rows, whose codes are there for ``then``."""
+        reason = refuse_refinement(self.refine)
+        with threads(self.n_jobs), self._looked_at(X, sample_weight, settings, progress, engine) as everything:
+            sample = everything.sample
+            refuse_more_components_than_rows(settings.n_components, sample)
+            began = self._start(sample, settings, None, seed, progress, everything.all_rows)
+            refined = refine(
+                sample, began.starts, None, reason, free_alpha0=self._free_alpha0, contamination=self.contamination,
+                seed=seed, progress=progress, everywhere=everything.held_cells,
+            ).ordered()  # fmt: skip
+            looked = self._look_back(sample, began, refined)
+            report = fit_report(
+                sample, began.chosen, refined, looked, free_alpha0=self._free_alpha0,
+                settled=self._asked_for_sweeps(refined), seed=seed, seconds=progress.seconds,
+                memberships=self.memberships,
+            )  # fmt: skip
+            report = of_all_rows(report, everything.chunks.n_rows, sample.n_rows, everything.united)
+            self._set(everything.chunks.coding, refined.theta, refined.alpha, refined.delta, report)
+            self._errors = None
+            held = everything.held
+            self._training = None if held is None else Training(held, everything.first, None)
+            self._name_features(X)
+            if then is not None:
+                then(everything)
+        self._warn()
+        return self
+
+    def _looked_at(
+        self, X: Any, weights: Any, settings: Settings, progress: Progress, engine: Engine | None
+    ) -> AbstractContextManager[Everything]:
+        return looked_at(
+            X, kinds=self.variables, missing=self.missing, weights=weights, scratch=self.scratch,
+            memory_limit=settings.memory_limit, engine=engine or Local(), progress=progress,
+            chunk_rows=self._chunk_rows,
+        )  # fmt: skip
+
+    def fit_reading(self, reading: Reading, then: Callable[[Everything], None], client: Any = None) -> Self:
+        """Learn from rows that are read in chunks; ``then`` is called while their codes are there."""
+        settings, seed, progress = self._settings(), seed_sequence(self.random_state), self._progress()
+        return self._fit_in_few_passes(reading, None, settings, seed, progress, then, _engine(client))
 
     def _settings(self) -> Settings:
         check_parameters({name: getattr(self, name) for name in PARAMETERS})
@@ -171,10 +256,12 @@ class Learner(Fitted):
         method: str | None,
         seed: np.random.SeedSequence,
         progress: Progress,
+        everything: AllRows | None = None,
     ) -> Began:
         """Return where refinement may begin: the genotypes, where their likelihood is climbed, else the moments.
 
-        Where the variables are too few for the moments, or the rows look unmixed, latent classes are a start, too.
+        Where the variables are too few for the moments, or the rows look unmixed, latent classes are a start, too. A
+        table that is a sample is corrected by ``everything``.
         """
         given = 1.0 if self.alpha0 == "auto" else float(self.alpha0)
         if method == "em" and are_genotypes(table.schema) and settings.n_components > 1:
@@ -196,7 +283,8 @@ class Learner(Fitted):
             chosen = choose_alpha0(table, settings, seed=seed, progress=progress, first=first)
         alpha0 = chosen.value if chosen is not None and self._free_alpha0 else given
         found = estimate(table, plan, first, block, alpha0, settings, seed=seed, progress=progress)
-        start = start_of(found, table, first, settings, seed=seed, progress=progress)
+        finish = start_of if everything is None else partial(corrected_start, everything=everything)
+        start = finish(found, table, first, settings, seed=seed, progress=progress)
         if method == "gibbs" and self._free_anchors and block is not None and is_doubtful(start):
             return Began((start, classes(first, alpha0=alpha0)), chosen, first)
         return Began((start,), chosen, first)

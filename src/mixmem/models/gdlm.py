@@ -75,7 +75,17 @@ class GDLM(Learner, Transformer, Estimator):
     memory_limit : None, int or str
         Bytes that a fit may take beside Python and the table as read, such as 2000000000 or "2GB". Anchors are chosen
         so that it suffices, where that is possible; what needs more is refused before it begins. None for the memory
-        that is available. Genotypes whose likelihood is climbed have no moments, and are not bounded.
+        that is available. Genotypes whose likelihood is climbed have no moments, and are not bounded. Files of CSV,
+        Parquet or Arrow that are larger are read in pieces, and fitted in few passes.
+    passes : "auto", "few" or "all"
+        "few": kinds, grids, alpha0 and the first theta come from a sample of whole row blocks spread over the
+        table, and theta is corrected by one or two passes over all rows: as accurate as sweeps over all, at a part of
+        their work. The same to the last bit in memory and from files, with any number of threads. There is no
+        refinement. "all": every stage sees all rows, in memory. "auto": "few" for files larger than memory, else
+        "all".
+    scratch : None or path
+        Folder for the codes of a table that is read in pieces, one byte per cell, removed in the end. None: CSV files
+        use the system's folder for temporary files, other files are read anew in every pass.
     verbose : bool
         Say on standard error what is done and how long it took.
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded
 from mixmem.moments.anchors import Plan
 from mixmem.moments.block_factorization import BlockReport, Factored, factorize_anchors, factorize_partitions
@@ -143,6 +142,15 @@ class SweepsReport(Record):
 
 
 @dataclass(frozen=True)
+class CorrectionReport(Record):
+    """How the estimate from a sample was corrected by passes over all rows: by how much each moved theta, root mean
+    square, and what may be left."""
+
+    moved: list[float]
+    left: float
+
+
+@dataclass(frozen=True)
 class MomentAccount(Account):
     """What the moment estimate says of itself; alpha's sum was off ``alpha0`` by the ``discrepancy``, relatively."""
 
@@ -153,6 +161,7 @@ class MomentAccount(Account):
     blocks: BlocksReport | None = None
     matching: MatchingReport | None = None
     sweeps: SweepsReport | None = None
+    correction: CorrectionReport | None = None
 
 
 @dataclass(frozen=True)
@@ -205,7 +214,7 @@ def estimate(
         tensor = extended(table, first, theta, alpha0, progress)
         theta = tensor.theta
     if settings.n_components > 1 and settings.n_sweeps != 0:
-        swept = _swept(tensor, alpha0, settings, seed, progress)
+        swept = swept_to_rest(tensor, alpha0, settings, seed, progress)
         theta, weights = swept.theta, swept.weights
     rows = mode_rows(table.coding, np.concatenate(plan.anchors))
     kept = match_columns(factored.anchors, theta[rows], settings.matching)
@@ -225,36 +234,50 @@ def start_of(
     """Return where refinement begins; where rare levels were pooled, sweeps go on with every level for itself."""
     if not table.coding.pooled or settings.n_sweeps == 0 or settings.n_components == 1 or table.n_variables < 3:
         return found.start(first)
-    theta, alpha0 = _spread_pools(found.theta, table.coding), found.concentration.alpha0
+    theta, alpha0 = level_for_itself(found.theta, table), found.concentration.alpha0
     table = table.unpooled
     first = first_moments(table)
     tensor = FullTensor(table, first, theta, alpha0)
-    swept = _swept(tensor, alpha0, settings, seed, progress)
+    swept = swept_to_rest(tensor, alpha0, settings, seed, progress)
     found = replace(found, theta=swept.theta, concentration=concentration(swept.weights, alpha0))
     return found.start(first)
 
 
-def _spread_pools(theta: Array, coding: Coding) -> Array:
-    """Return the moments' theta of every level from that of a coding with pools (soft levels, k)."""
-    offsets = coding.soft.offsets
+def level_for_itself(theta: Array, table: Encoded) -> Array:
+    """Return the moments' theta of every level from that of a coding which may have pools (soft levels, k)."""
+    if not table.coding.pooled:
+        return theta
+    offsets = table.coding.soft.offsets
     parts = []
-    for j, column in enumerate(coding.columns):
+    for j, column in enumerate(table.coding.columns):
         own = theta[offsets[j] : offsets[j + 1]]
         parts.append(column.own_kind.parameters(column, own, column.frequencies) if len(column.frequencies) else own)
     return np.concatenate(parts)
 
 
-def _swept(
-    tensor: FullTensor, alpha0: float, settings: Settings, seed: np.random.SeedSequence, progress: Progress
+def groups_rng(seed: np.random.SeedSequence) -> np.random.Generator:
+    """Return what draws the groups of variables: the same ones each time."""
+    return np.random.default_rng([*seed.generate_state(4), 1])
+
+
+def swept_to_rest(
+    tensor: FullTensor,
+    alpha0: float,
+    settings: Settings,
+    seed: np.random.SeedSequence,
+    progress: Progress,
+    n_effective: float | None = None,
 ) -> Swept:
-    k, n = settings.n_components, tensor.data.n_effective
+    """Sweep until theta is as near to its limit as so many rows of even weight ask for, by default those of the
+    table."""
+    k, n_rows = settings.n_components, tensor.data.n_effective if n_effective is None else n_effective
     return sweep(
         tensor,
         n_sweeps=settings.n_sweeps or MOST_SWEEPS,
-        tol=sweep_tolerance(k, n),
+        tol=sweep_tolerance(k, n_rows),
         early=settings.n_sweeps is None,
-        shares_tol=share_tolerance(k, alpha0, n),
-        rng=np.random.default_rng([*seed.generate_state(4), 1]),
+        shares_tol=share_tolerance(k, alpha0, n_rows),
+        rng=groups_rng(seed),
         progress=progress,
     )
 
@@ -332,12 +355,6 @@ def _account(
 ) -> MomentAccount:
     blocks, matched = factored.reports, factored.matchings
     names = np.asarray(plan.coding.names, dtype=object)
-    sweeps = None
-    if swept is not None:
-        sweeps = SweepsReport(
-            len(swept.changes), swept.n_groups, list(swept.changes), swept.converged, swept.reason, swept.left,
-            swept.shares_left,
-        )  # fmt: skip
     return MomentAccount(
         converged=swept.converged if swept is not None else all(block.converged for block in blocks),
         reason=swept.reason if swept is not None else blocks[-1].reason,
@@ -364,8 +381,16 @@ def _account(
             MatchReport.of(kept),
             sum(match.permuted for match in matched),
         ),
-        sweeps=sweeps,
+        sweeps=None if swept is None else sweeps_report(swept),
     )
+
+
+def sweeps_report(swept: Swept) -> SweepsReport:
+    """Return how sweeps went."""
+    return SweepsReport(
+        len(swept.changes), swept.n_groups, list(swept.changes), swept.converged, swept.reason, swept.left,
+        swept.shares_left,
+    )  # fmt: skip
 
 
 def _from_split_rows(table: Encoded, first: FirstMoments, alpha0: float, settings: Settings) -> Estimate:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded
 from mixmem.data.soft_levels import Part, rows_of, starts_of
+from mixmem.data.united_levels import Recoding
 from mixmem.engine.rows import Arrays, Blocks, RowSum, Slices, map_rows, sum_over
 from mixmem.errors import InputError
 from mixmem.kernels.counts import block_triples, count_cells
@@ -54,6 +55,16 @@ class FirstMoments:
     def __add__(self, other: FirstMoments) -> FirstMoments:
         self.coding.refuse_other(other.coding, "the two sums")
         return FirstMoments(self.coding, self.sums + other.sums)
+
+    def recoded(self, coding: Coding) -> FirstMoments:
+        """Return the same counts by the cells of a coding that holds all of this one."""
+        if coding == self.coding:
+            return FirstMoments(coding, self.sums)
+        way = Recoding.between(self.coding, coding)
+        nodes: dict[tuple[int, int], Arrays] = {
+            at: (way.sums(counts), total) for at, (counts, total) in self.sums.nodes.items()
+        }
+        return FirstMoments(coding, RowSum(nodes))
 
     @cached_property
     def _root(self) -> Arrays:

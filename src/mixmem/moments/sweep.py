@@ -20,18 +20,19 @@ mixmem.data.soft_levels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
-from mixmem.data.soft_levels import Part
+from mixmem.data.soft_levels import Part, SoftLevels
 from mixmem.engine.local import in_parts, threads_for
-from mixmem.engine.rows import Arrays, Blocks, map_rows, sum_over
+from mixmem.engine.rows import Arrays, Blocks, RowSum, map_rows, sum_over
 from mixmem.kernels.grams import gram_sums
 from mixmem.kernels.nqp import exact_rows
-from mixmem.kernels.passes import add_features, pair_sums
+from mixmem.kernels.passes import add_features, group_sums, pair_sums
 from mixmem.moments.collective import Left, SlowMode
 from mixmem.moments.sums import NO_WEIGHTS, FirstMoments
 from mixmem.moments.theta_from_factors import simplex_rows
@@ -42,6 +43,60 @@ PATIENCE = 8
 """Sweeps in which the distance left must halve, else they are given up: a component too many drifts for hundreds."""
 CYCLES, PRECISION = 500, 1e-9
 """Bounds of the exact solution of a row's program; ill-conditioned ones end at the number of cycles."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What a pass over rows takes with it: the sums of all groups' steps at one theta are a function of the rows alone.
+
+    ``members`` (p,) are the variables group by group, ``bounds`` (groups + 1,) where groups begin, ``starts`` (p,)
+    where cells begin in ``table`` (cells, 2w) of what cells say, ``slopes`` (groups, w) as in the kernel.
+    """
+
+    members: NDArray[np.int64]
+    bounds: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    table: Array
+    slopes: Array
+    k: int
+
+    def sums(self, rows: Encoded, first_stretch: int = 0) -> RowSum:
+        """Return the sums over some rows: of b_ij g_i' (cells, w), and of u * u of every group (groups, w)."""
+        weights = NO_WEIGHTS if rows.weights is None else rows.weights
+
+        def fill(first: int, partials: Arrays) -> None:
+            group_sums(
+                rows.codes, weights, self.starts, self.members, self.bounds, self.table, self.slopes, self.k, first,
+                *partials,
+            )  # fmt: skip
+
+        n_groups, width = self.slopes.shape
+        work = Blocks([(len(self.table), width), (n_groups, width)], fill)
+        return sum_over(work, rows.n_rows, rows.n_variables, first_stretch)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What the means over all rows have more than those over a sample of weight ``size``, at one theta.
+
+    ``cells`` (cells, k) is added to the means of b_ij g_i', ``squares`` (p, k) to those of u * u of the group that a
+    variable is in. Held fixed, it lets sweeps over the sample lead to where sweeps over all rows would, but for what is
+    of second order in how far theta still moves.
+    """
+
+    cells: Array
+    squares: Array
+    size: float
+
+    @classmethod
+    def of(cls, work: Pass, everything: Arrays, total: float, sample: Arrays, size: float) -> Correction:
+        """Return the correction by a pass's sums over all rows, of weight ``total``, and over the sample."""
+        cells, squares = (
+            a[..., : work.k] / total - b[..., : work.k] / size for a, b in zip(everything, sample, strict=True)
+        )
+        by_variable = np.empty((len(work.members), work.k))
+        by_variable[work.members] = np.repeat(squares, np.diff(work.bounds), axis=0)
+        return cls(cells, by_variable, size)
 
 
 @dataclass(frozen=True)
@@ -64,13 +119,22 @@ class FullTensor:
     """The alternating least squares step on the tensor of all distinct triples, with its per-row state.
 
     Theta (soft levels, k) is that of the moments. Holds the rows' features of all variables (``totals``, (n, 2w)), kept
-    up to date as theta changes. Rows may have weights (n,).
+    up to date as theta changes. Rows may have weights (n,). With a ``correction`` the rows are a sample, and ``first``
+    the first moments of all rows.
     """
 
-    def __init__(self, table: Encoded, first: FirstMoments, theta: Array, alpha0: float):
+    def __init__(
+        self,
+        table: Encoded,
+        first: FirstMoments,
+        theta: Array,
+        alpha0: float,
+        correction: Correction | None = None,
+    ):
         self.data, self.codes, self.soft, self.first = table, table.codes, table.coding.soft, first
         self.row_weights = NO_WEIGHTS if table.weights is None else table.weights
-        self.n_rows, self.k = table.n_rows, theta.shape[1]
+        self.n_rows, self.k, self.correction = table.n_rows, theta.shape[1], correction
+        self.size = first.total if correction is None else correction.size
         self.once = alpha0 / (alpha0 + 2.0)
         self.twice = 2.0 * alpha0**2 / ((alpha0 + 1.0) * (alpha0 + 2.0))
         self.width = -(-self.k // 4) * 4  # whole vector registers: a padded loop is faster than a ragged one
@@ -139,10 +203,12 @@ class FullTensor:
             )  # fmt: skip
 
         work = Blocks([(len(part.cells), self.width), (self.width,)], fill)
-        total, square = sum_over(work, self.n_rows, self.data.n_variables).root
-        size = self.first.total
-        level = self.twice * (m * m - m_squares) - self.once * (square[: self.k] / size - f_squares)
-        z = self.first.collect(part, total[:, : self.k]) / size + np.outer(self.first.means[part.rows], level)
+        total, square = (sums[..., : self.k] for sums in sum_over(work, self.n_rows, self.data.n_variables).root)
+        if self.correction is not None:
+            total = total + self.size * self.correction.cells[part.cells]
+            square = square + self.size * self.correction.squares[part.variables[0]]
+        level = self.twice * (m * m - m_squares) - self.once * (square / self.size - f_squares)
+        z = self.first.collect(part, total) / self.size + np.outer(self.first.means[part.rows], level)
         return gram * gram - squares, z
 
     def solve(self, part: Part) -> tuple[Array, Array]:
@@ -170,6 +236,15 @@ class FullTensor:
             self.sums = tuple(rest + new for rest, new in zip(others, self._sums(part), strict=True))
             return weights
 
+    def pass_over(self, groups: Sequence[Part]) -> Pass:
+        """Return what sums all groups' steps over any rows at the present theta, without anything kept per row."""
+        slopes = np.zeros((len(groups), self.width))
+        for slope, group in zip(slopes, groups, strict=True):
+            slope[: self.k] = 2.0 * self.once * self._without(group)[2]
+        members = np.concatenate([group.variables for group in groups])
+        bounds = np.cumsum([0, *(len(group.variables) for group in groups)])
+        return Pass(members, bounds, self.soft.cell_offsets[members], self.table, slopes, self.k)
+
     @property
     def unknown(self) -> NDArray[np.int64]:
         """Variables of which nothing is known yet: zero rows of theta."""
@@ -191,6 +266,13 @@ def groups_for(n_variables: int) -> int:
     return max(3, min(n_variables, 2500 // n_variables))
 
 
+def split_in_groups(soft: SoftLevels, rng: np.random.Generator, n_groups: int | None = None) -> list[Part]:
+    """Return the variables in groups drawn at random, by default in as many as :func:`groups_for` says."""
+    p = len(soft.sizes)
+    split = np.array_split(rng.permutation(p), groups_for(p) if n_groups is None else min(n_groups, p))
+    return [soft.part(np.sort(group)) for group in split]
+
+
 def sweep(
     tensor: FullTensor,
     *,
@@ -209,11 +291,10 @@ def sweep(
     ``early``, all ``n_sweeps`` are made, and nothing but them. ``n_groups`` is how many the variables are taken in.
     """
     n_variables = tensor.data.n_variables
-    n_groups = groups_for(n_variables) if n_groups is None else min(n_groups, n_variables)
     changes: list[float] = []
     # the same groups in every sweep: a new split each time would keep theta moving and never let it settle
-    split = np.array_split(rng.permutation(n_variables), n_groups)
-    groups = [tensor.soft.part(np.sort(group)) for group in split]
+    groups = split_in_groups(tensor.soft, rng, n_groups)
+    n_groups = len(groups)
     tensor.weights = np.ones(tensor.k)
     trust, lefts = 1.0, [np.inf]
     with progress.stage("sweeps", n_sweeps * n_groups) as step:

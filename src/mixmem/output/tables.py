@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -88,6 +90,20 @@ def write_table(path: Path, frame: pl.DataFrame) -> None:
     WRITERS[path.suffix.lower()](frame, path)
 
 
+@contextmanager
+def growing_table(path: Path) -> Iterator[Callable[[pl.DataFrame], None]]:
+    """Yield a function that adds a frame's rows to a table: CSV and TSV at once, Parquet by way of parts beside it."""
+    if path.suffix.lower() == ".parquet":
+        with tempfile.TemporaryDirectory(prefix=".parts-", dir=path.parent) as folder:
+            count = itertools.count()
+            yield lambda frame: frame.write_ipc(Path(folder) / f"{next(count):09}.arrow")
+            pl.scan_ipc(Path(folder) / "*.arrow").sink_parquet(path)
+        return
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
+    with path.open("wb") as file:
+        yield lambda frame: frame.write_csv(file, include_header=file.tell() == 0, separator=separator)
+
+
 def refuse_overwriting(out: Path, *inputs: str | Path, option: str = "--out") -> None:
     """An output must not take the place of what it is made from."""
     for path in map(Path, inputs):
@@ -97,11 +113,13 @@ def refuse_overwriting(out: Path, *inputs: str | Path, option: str = "--out") ->
 
 @contextmanager
 def table_writer(path: Path) -> Iterator[Callable[[pl.DataFrame], None]]:
-    """A function that writes a frame; a path that cannot be written is refused before anything is computed."""
+    """A function that writes a frame, and adds further ones to it; a path that cannot be written is refused before
+    anything is computed."""
     if str(path) == "-":
-        yield lambda frame: typer.echo(frame.write_csv(), nl=False)
+        headers = itertools.chain([True], itertools.repeat(False))
+        yield lambda frame: typer.echo(frame.write_csv(include_header=next(headers)), nl=False)
         return
     if path.suffix.lower() not in WRITERS:
         raise InputError(f"{path} has the suffix {path.suffix!r}; expected one of {' '.join(WRITERS)}, or - for CSV")
-    with write_atomically(path) as temporary:
-        yield lambda frame: write_table(temporary, frame)
+    with write_atomically(path) as temporary, growing_table(temporary) as add:
+        yield add

@@ -24,7 +24,7 @@ from mixmem.records import Record
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.refinement.ascent import Maximum
 from mixmem.refinement.gibbs import BATCH, LEAST_BATCHES, WARM_BATCHES, Posterior, Unknowns, sample_posterior, try_start
-from mixmem.refinement.maximum_likelihood import dirichlet_of, most_likely, numbers_refitted
+from mixmem.refinement.maximum_likelihood import CellsHeld, dirichlet_of, most_likely, numbers_refitted
 from mixmem.typing import Array
 
 LONG_ROW = 200
@@ -103,6 +103,17 @@ def choose_method(refine: str | None, table: Encoded, k: int) -> tuple[str | Non
     return "gibbs", f"in rows of {n_variables} variables, at most {LONG_ROW}, sampling is the most accurate"
 
 
+def refuse_refinement(refine: str | None) -> str:
+    """Return why a fit in few passes is not refined; refuse if that was asked for."""
+    if refine in ("gibbs", "em"):
+        what = "samples the components of every cell" if refine == "gibbs" else "climbs with the memberships"
+        raise InputError(
+            f"refine={refine!r} {what} of all rows in memory, and a fit in few passes (passes='few', or a file larger "
+            "than the memory limit) does not hold them; expected refine=None or 'auto', or a part of the rows"
+        )
+    return "a fit in few passes does not hold all rows, which refinement needs"
+
+
 def _sorted_rows(table: Encoded) -> Encoded:
     """Return the table with every row as often as it stands for, in an order that depends on what rows hold alone."""
     whole = table.repeated("sampling")
@@ -127,12 +138,13 @@ def refine(
     contamination: str | float,
     seed: np.random.SeedSequence,
     progress: Progress,
+    everywhere: CellsHeld | None = None,
 ) -> Refined:
     """Refine theta (rows, k) and alpha (k,) from where they start; they describe the table as it is, noise included.
 
     ``contamination`` is the share of noise cells, or "auto": drawn by the sampler, zero without it. If the start
     brought memberships, alpha comes from the most likely ones. Sampling takes the likeliest of several starts, after
-    some sweeps from each.
+    some sweeps from each. ``everywhere`` as in :func:`mixmem.refinement.maximum_likelihood.numbers_refitted`.
     """
     delta = 0.0 if isinstance(contamination, str) else float(contamination)
     unknowns = Unknowns(free_alpha0, contamination == "auto", delta)
@@ -141,7 +153,11 @@ def refine(
     tried: list[StartReport] = []
     if len(starts) > 1:
         start, tried = _likeliest(rows, starts, unknowns, seed, progress)
-    found = _refine_from(table, rows, start, method, reason, unknowns, seed=seed, progress=progress)
+    if method is None:
+        theta = numbers_refitted(table, start.theta, start.alpha, progress=progress, everywhere=everywhere)
+        found = Refined(None, reason, clean_theta(theta, delta, table.schema), start.alpha, delta)
+    else:
+        found = _refine_from(table, rows, start, method, reason, unknowns, seed=seed, progress=progress)
     return replace(found, start=start, tried=tried)
 
 
@@ -164,7 +180,7 @@ def _refine_from(
     table: Encoded,
     rows: Encoded,
     start: Start,
-    method: str | None,
+    method: str,
     reason: str,
     unknowns: Unknowns,
     *,
@@ -173,9 +189,6 @@ def _refine_from(
 ) -> Refined:
     """Refine from one start; ``rows`` are the table's as they are sampled."""
     schema, theta, alpha, delta = table.schema, start.theta, start.alpha, unknowns.delta
-    if method is None:
-        theta = numbers_refitted(table, theta, alpha, progress=progress)
-        return Refined(None, reason, clean_theta(theta, delta, schema), alpha, delta)
     if start.memberships is not None:
         likeliest = most_likely(table, theta, start.memberships, progress=progress)
         found = dirichlet_of(likeliest.memberships, table.weights)

@@ -69,10 +69,13 @@ def maximise_cells(
 
 
 class EMSteps:
-    """Plain EM steps of a table of cells whose rows have weights (n,)."""
+    """Plain EM steps of a table of cells whose rows have weights (n,).
 
-    def __init__(self, cells: Cells, rule: Rule, weights: Array | None = None):
-        self.cells, self.rule = cells, rule
+    ``extra`` (table's rows, k) is added to what components hold of the cells, where the rows are a sample of more.
+    """
+
+    def __init__(self, cells: Cells, rule: Rule, weights: Array | None = None, extra: Array | float = 0.0):
+        self.cells, self.rule, self.extra = cells, rule, extra
         self.weights = np.ones(len(cells.codes)) if weights is None else weights
         self.total = float(self.weights.sum())
 
@@ -92,7 +95,7 @@ class EMSteps:
             value += self.rule.scale(start.theta)
         known = cells.lengths > 0
         new = np.where(known[:, None], x * slopes / np.maximum(cells.lengths, 1.0)[:, None], x)
-        to = Point(self.rule.update(table * sums, start.theta), memberships_inside(new))
+        to = Point(self.rule.update(table * sums + self.extra, start.theta), memberships_inside(new))
         return Stride(start, to, value / self.total)
 
     def vector(self, point: Point) -> Array:

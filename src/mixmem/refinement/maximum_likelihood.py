@@ -7,9 +7,13 @@ the frequency that the sample's memberships give the locus.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from mixmem.data.encode import Encoded
+from mixmem.engine.rows import Arrays, Blocks, RowSum, sum_over
+from mixmem.kernels.em import em_pass
 from mixmem.likelihood.memberships import fit_rows
 from mixmem.likelihood.table import LikelihoodTable
 from mixmem.progress import Progress
@@ -32,23 +36,48 @@ def most_likely(table: Encoded, theta: Array, memberships: Array, *, progress: P
     return maximise_cells(draws, _rule(cells, table), theta, memberships, weights=table.weights, progress=progress)
 
 
-def numbers_refitted(table: Encoded, theta: Array, alpha: Array, *, progress: Progress) -> Array:
+CellsHeld = Callable[[Array, Array], Array]
+"""The mean over all rows of a table, by codes and components, of the cells held at a theta and an alpha."""
+
+
+def numbers_refitted(
+    table: Encoded, theta: Array, alpha: Array, *, progress: Progress, everywhere: CellsHeld | None = None
+) -> Array:
     """Return theta (rows, k) with the statistics of numbers made more likely, given the memberships that go with it.
 
     Moments know a variance as a small difference of large sums; given memberships the likelihood knows it better.
+    Where the table is a sample, ``everywhere`` gives the means over all rows; what these have more than the sample's
+    is held fixed.
     """
     if not table.schema.has("number").any():
         return theta
     with progress.stage("numbers"):
         cells = LikelihoodTable(table)
         memberships = memberships_inside(fit_rows(table, theta, alpha, memberships="mode").memberships)
-        steps = EMSteps(Cells(cells.codes, cells.starts, cells.absent), _rule(cells, table), table.weights)
+        extra: Array | float = 0.0
+        if everywhere is not None:
+            own = held_cells(table, theta, alpha).root[0] * cells.likelihoods(theta)
+            extra = everywhere(theta, alpha) * table.total - own
+        steps = EMSteps(Cells(cells.codes, cells.starts, cells.absent), _rule(cells, table), table.weights, extra)
         own = np.concatenate([group.theta_rows.ravel() for group in cells.numbers])
         for _ in range(NUMBER_STEPS):
             found = steps.step(Point(theta, memberships)).to.theta
             theta = theta.copy()
             theta[own] = found[own]
     return theta
+
+
+def held_cells(table: Encoded, theta: Array, alpha: Array, first_stretch: int = 0) -> RowSum:
+    """Return sums over rows which, times the cells' likelihoods, are the cells held (table's rows, k), given the rows'
+    memberships."""
+    cells = LikelihoodTable(table)
+    x = memberships_inside(fit_rows(table, theta, alpha, memberships="mode").memberships)
+    slopes, likely = np.empty_like(x), np.ascontiguousarray(cells.likelihoods(theta))
+
+    def fill(first: int, partials: Arrays) -> None:
+        em_pass(cells.codes, cells.starts, cells.absent, likely, x, table.each, first, slopes, *partials)
+
+    return sum_over(Blocks([likely.shape, ()], fill), table.n_rows, table.n_variables, first_stretch)
 
 
 def _rule(cells: LikelihoodTable, table: Encoded) -> Rule:
@@ -66,10 +95,12 @@ def _rule(cells: LikelihoodTable, table: Encoded) -> Rule:
 def dirichlet_of(memberships: Array, weights: Array | None = None) -> Array:
     """The alpha (k,) of a Dirichlet distribution with the means and the total variance of memberships (n, k).
 
-    >>> import numpy as np
-    >>> drawn = np.random.default_rng(0).dirichlet([0.2, 0.6], 5000)
-    >>> dirichlet_of(drawn).round(1)
-    array([0.2, 0.6])
+        >>> from collections.abc import Callable
+
+    import numpy as np
+        >>> drawn = np.random.default_rng(0).dirichlet([0.2, 0.6], 5000)
+        >>> dirichlet_of(drawn).round(1)
+        array([0.2, 0.6])
     """
     mean = np.average(memberships, axis=0, weights=weights)
     variance = np.average((memberships - mean) ** 2, axis=0, weights=weights).sum()

@@ -78,6 +78,11 @@ def _sweeping(table: Encoded, k: int) -> int:
     return 16 * table.n_rows * width + (8 + stretches.bit_length()) * sums + 8 * 6 * cells * k + waves
 
 
+def bytes_per_row(k: int) -> int:
+    """Return what every row takes beside its cells: features in sweeps, memberships."""
+    return 16 * -(-k // 4) * 4 + 3 * 8 * k
+
+
 def _refining(table: Encoded, k: int, method: str | None) -> int:
     """Return the bytes of likelihoods and memberships, and of what chains of samples or an ascent keep."""
     coding, n = table.coding, table.n_rows

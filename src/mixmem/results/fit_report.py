@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from mixmem.results.doubts import Evidence, LookedBack, doubts
 from mixmem.results.notices import Notice
 from mixmem.selection.alpha0 import Alpha0
 from mixmem.selection.structure import Structure
+from mixmem.words import listed
 
 ALIKE = float(np.log(1.25))
 """Logarithm of the ratio up to which a given alpha0 and its estimate count as the same."""
@@ -109,6 +110,15 @@ class RefineReport(Record):
 
 
 @dataclass(frozen=True)
+class PassesReport(Record):
+    """How a table was fitted in few passes: the rows of the sample that kinds, k and alpha0 are judged by, and the
+    columns that hold more outside it, in words."""
+
+    sampled: int
+    united: list[str]
+
+
+@dataclass(frozen=True)
 class FitReport(Record):
     """What a fit says of itself.
 
@@ -131,6 +141,8 @@ class FitReport(Record):
     seconds: dict[str, float]
     memberships: str = "mode"
     """What memberships are of the posterior: its "mean", or its "mode" as in models of before."""
+    passes: PassesReport | None = None
+    """None where every stage saw all rows."""
 
 
 def fit_report(
@@ -185,6 +197,17 @@ def alpha0_checked(found: Alpha0Report) -> tuple[float, float] | None:
         return None
     error = 2.0 * (found.standard_error_of_log or 0.0)
     return (found.value, found.checked) if abs(np.log(found.checked / found.value)) > max(error, ALIKE) else None
+
+
+def of_all_rows(report: FitReport, rows: int, sampled: int, united: list[str]) -> FitReport:
+    """Return the report on a sample as that on all rows; ``united`` says what these hold beside it."""
+    warnings = list(report.warnings)
+    if united:
+        told = f"outside the sample that the coding was learned from, {listed(united, 5)}"
+        warnings.append(
+            Notice("levels-united", "minor", told, "they take part as all others do; check for typing errors")
+        )
+    return replace(report, rows=rows, warnings=warnings, passes=PassesReport(sampled, united))
 
 
 def _convergence(start: Start, refined: Refined) -> tuple[bool, str]:

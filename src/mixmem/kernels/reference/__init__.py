@@ -46,9 +46,10 @@ from mixmem.kernels.reference.gibbs import assign_cells, drawn, membership_poste
 from mixmem.kernels.reference.grams import gram_sums
 from mixmem.kernels.reference.importance import importance_sums
 from mixmem.kernels.reference.joint import diagonalizing_sweep
+from mixmem.kernels.reference.layout import turn
 from mixmem.kernels.reference.nodes import mix_at_nodes, node_sums
 from mixmem.kernels.reference.nqp import descend_rows, exact_row, exact_rows, pqp_rows
-from mixmem.kernels.reference.passes import add_features, pair_sums, scatter_sums
+from mixmem.kernels.reference.passes import add_features, group_sums, pair_sums, scatter_sums
 from mixmem.kernels.reference.simplex import cholesky, memberships
 from mixmem.kernels.reference.special import log_gamma
 from mixmem.kernels.reference.streams import log_gamma_draw, mixed, stream, unit
@@ -84,6 +85,7 @@ __all__ = [
     "factorize_one",
     "glad_pass",
     "gram_sums",
+    "group_sums",
     "importance_sums",
     "label_pass",
     "left_out_likelihood",
@@ -108,6 +110,7 @@ __all__ = [
     "strength_pass",
     "to_probabilities",
     "topic_inverses",
+    "turn",
     "unit",
     "vote_pass",
     "vote_shares",

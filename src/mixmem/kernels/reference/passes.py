@@ -40,3 +40,15 @@ def pair_sums(codes, weights, starts, members, table, totals, slope, k, first_bl
     for b in range(len(squares)):
         rows = block_rows(n, first_block + b)
         squares[b, :k] = weights[rows] @ (u[rows] * u[rows])
+
+
+def group_sums(codes, weights, starts, members, bounds, table, slopes, k, first_block, partials, squares):
+    """Fill the block sums of :func:`pair_sums` for every group, from the features of all variables at once."""
+    totals = table[starts + codes[:, members]].sum(axis=1)
+    partials[:] = 0.0
+    for a in range(len(bounds) - 1):
+        some = slice(bounds[a], bounds[a + 1])
+        own, square = np.zeros_like(partials), np.zeros((len(partials), partials.shape[2]))
+        pair_sums(codes, weights, starts[some], members[some], table, totals, slopes[a], k, first_block, own, square)
+        partials += own
+        squares[:, a] = square

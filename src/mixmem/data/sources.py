@@ -1,0 +1,366 @@
+"""Tables that are read some rows at a time: files too large for memory, lazy frames, and what is in memory already.
+
+A source knows its columns and the number of its rows, and reads any range of them. Nothing is kept between two reads,
+so ranges can be read in any order, by several threads or machines.
+"""
+
+from __future__ import annotations
+
+import bisect
+import glob
+import os
+import sys
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from mixmem.data.delimited import delimited
+from mixmem.data.dialect import Dialect, dialect_of
+from mixmem.data.files import reader_of
+from mixmem.data.folders import files_of
+from mixmem.data.frames import from_polars
+from mixmem.data.polars_panics import panics_as_errors
+from mixmem.data.read import read_table
+from mixmem.data.stacking import in_order_of, refuse_other_columns, stack
+from mixmem.data.table import Coded, Column, Table
+from mixmem.errors import InputError, TableWarning
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MARK_BYTES = 4_000_000
+"""Of a text file the first row of every so many bytes is known by its place."""
+HEAD_BYTES = 1 << 20
+"""Of a text file so much is looked at for how it is written."""
+BLANK_BYTES = 65_536
+"""Of empty lines at the end of a text file so many bytes are left out."""
+SCANNED = {".parquet": "scan_parquet", ".feather": "scan_ipc", ".arrow": "scan_ipc"}
+DELIMITED = {".csv": ",", ".tsv": "\t"}
+
+_WIDTHS = {"Int8": 1, "UInt8": 1, "Boolean": 1, "Int16": 2, "UInt16": 2, "Int32": 4, "UInt32": 4, "Float32": 4}
+
+
+Span = tuple[int, int]
+"""The first of some rows, and the one after the last."""
+WINDOW = 32_768
+"""Rows that several spans are picked from at once."""
+
+
+class Source(ABC):
+    """A table of which some rows are read at a time."""
+
+    names: tuple[str, ...]
+    n_rows: int
+    cheap: bool
+    """Whether reading rows once more costs little more than reading their codes."""
+
+    @abstractmethod
+    def read(self, begin: int, end: int) -> Table:
+        """Return rows begin to end."""
+
+    def needs(self, begin: int, end: int) -> tuple[Any, ...]:
+        """Return what stands for partitions on other machines that these rows lie in; here none."""
+        return ()
+
+    def given(self, begin: int, end: int, parts: Sequence[Any]) -> Table:
+        """Return rows begin to end, from the partitions where there are some."""
+        return self.read(begin, end)
+
+    def pick(self, spans: Sequence[Span]) -> Table:
+        """Return the rows of several spans, in ascending order, as one table."""
+        parts = [self.read(*span) for span in spans]
+        return stack(parts) if len(parts) > 1 else parts[0]
+
+    @abstractmethod
+    def place(self, begin: int, end: int) -> str:
+        """Say where these rows are, for messages."""
+
+
+@dataclass(frozen=True)
+class TableSource(Source):
+    """A table in memory."""
+
+    table: Table
+    cheap = True
+
+    @property
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.table.names
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        return self.table.n_rows
+
+    def read(self, begin: int, end: int) -> Table:
+        rows, table = slice(begin, end), self.table
+        columns: np.ndarray | tuple[Column, ...]
+        if isinstance(table.columns, np.ndarray):
+            columns = table.columns[rows]
+        else:
+            columns = tuple(_some(column, rows) for column in table.columns)
+        row_ids = None if table.row_ids is None else table.row_ids[rows]
+        return replace(table, columns=columns, n_rows=end - begin, row_ids=row_ids)
+
+    def place(self, begin: int, end: int) -> str:
+        return f"rows {begin + 1:,} to {end:,}"
+
+
+def _some(column: Column, rows: slice) -> Column:
+    if isinstance(column, np.ndarray):
+        return column[rows]
+    if isinstance(column, Coded):
+        return replace(column, codes=column.codes[rows])
+    return replace(column, days=None if column.days is None else column.days[rows])
+
+
+class FileSource(Source):
+    """Files of the same columns, one below the other in the order of their names."""
+
+    def __init__(self, parts: Sequence[ScannedFile | TextFile]):
+        self.parts = parts
+        first = parts[0]
+        for part in parts[1:]:
+            refuse_other_columns(first.name, _columns(first.names), part.name, _columns(part.names))
+        self.names = first.names
+        self.ends = np.cumsum([part.n_rows for part in parts]).tolist()
+        self.n_rows = self.ends[-1]
+        self.cheap = isinstance(first, ScannedFile)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that all rows take about, as read and as codes."""
+        return sum(part.n_bytes for part in self.parts) + self.n_rows * len(self.names)
+
+    def read(self, begin: int, end: int) -> Table:
+        return self.pick([(begin, end)])
+
+    def pick(self, spans: Sequence[Span]) -> Table:
+        """Return the rows of several spans, each file's at once."""
+        asked: dict[int, list[Span]] = {}
+        for span in spans:
+            for at, first, last in self._pieces(*span):
+                asked.setdefault(at, []).append((first, last))
+        pieces = []
+        for at, own in asked.items():
+            pieces.append(self.parts[at].pick(own))
+            refuse_other_columns(self.parts[0].name, _columns(self.names, pieces[-1]), self.parts[at].name, pieces[-1])
+        return stack([in_order_of(piece, self.names) for piece in pieces]) if len(pieces) > 1 else pieces[0]
+
+    def place(self, begin: int, end: int) -> str:
+        names = [f"rows {a + 1:,} to {b:,} of {self.parts[at].name}" for at, a, b in self._pieces(begin, end)]
+        return " and ".join(names if len(names) < 3 else [names[0], f"of {len(names) - 1} files after it"])
+
+    def _pieces(self, begin: int, end: int) -> list[tuple[int, int, int]]:
+        """The files that rows begin to end lie in, by number, each with the rows counted from its own first."""
+        found = []
+        at = bisect.bisect_right(self.ends, begin)
+        while at < len(self.parts) and (first := self.ends[at] - self.parts[at].n_rows) < end:
+            found.append((at, max(begin - first, 0), min(end - first, self.parts[at].n_rows)))
+            at += 1
+        return [piece for piece in found if piece[1] < piece[2]]
+
+
+def _columns(names: tuple[str, ...], like: Table | None = None) -> Table:
+    """A table of no rows with these columns."""
+    row_ids = None if like is None else like.row_ids
+    return Table(names, np.empty((0, len(names))), 0, row_ids)
+
+
+@dataclass(frozen=True)
+class ScannedFile:
+    """A file that polars scans (Parquet, Arrow), or any lazy frame of polars."""
+
+    name: str
+    frame: pl.LazyFrame
+    names: tuple[str, ...]
+    n_rows: int
+
+    @classmethod
+    def of(cls, name: str, frame: Callable[[], pl.LazyFrame]) -> ScannedFile:
+        """Return the file whose lazy frame a function makes; one that cannot be read is refused by its name."""
+        import polars as pl
+
+        def look() -> ScannedFile:
+            lazy = frame()
+            count = lazy.select(pl.len()).collect().item()
+            return cls(name, lazy, tuple(lazy.collect_schema().names()), int(count))
+
+        return _refusing(name, look)
+
+    @property
+    def n_bytes(self) -> int:
+        widths = [_WIDTHS.get(str(kind), 8) for kind in self.frame.collect_schema().dtypes()]
+        return self.n_rows * sum(widths)
+
+    def pick(self, spans: Sequence[Span]) -> Table:
+        """Return the rows of spans. Many are picked from windows: a reader unpacks far more than some rows at once."""
+        import polars as pl
+
+        windows = [(at, min(self.n_rows, at + WINDOW)) for at in range(0, self.n_rows, WINDOW)]
+        if len(windows) >= len(spans):
+            parts = [self._frame(*span) for span in spans]
+        else:
+            parts = [self._frame(a, b)[_inside(spans, a, b)] for a, b in windows]
+        return from_polars(pl.concat(parts) if len(parts) > 1 else parts[0])
+
+    def _frame(self, begin: int, end: int) -> pl.DataFrame:
+        what = f"{self.name}, rows {begin + 1:,} to {end:,},"
+        found: pl.DataFrame = _refusing(what, lambda: self.frame.slice(begin, end - begin).collect())
+        return found
+
+
+def _inside(spans: Sequence[Span], begin: int, end: int) -> np.ndarray:
+    """Positions of the rows of spans within rows begin to end."""
+    parts = [np.arange(max(a, begin), min(b, end)) - begin for a, b in spans if a < end and b > begin]
+    return np.concatenate([np.empty(0, dtype=np.int64), *parts])
+
+
+def _refusing(what: str, read: Callable[[], Any]) -> Any:
+    import polars as pl
+
+    try:
+        with panics_as_errors():
+            return read()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(f"{what} cannot be read ({reason}); check what the file is, or write it again") from error
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A delimited file, with the rows and bytes at which its pieces begin; the last are where the table ends."""
+
+    name: str
+    dialect: Dialect
+    header: bytes
+    names: tuple[str, ...]
+    rows: tuple[int, ...]
+    offsets: tuple[int, ...]
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows[-1]
+
+    @property
+    def n_bytes(self) -> int:
+        return 2 * self.offsets[-1]
+
+    @classmethod
+    def of(cls, path: Path, expected: str) -> TextFile:
+        """Look through a file once for where its rows are; line ends inside quotes end no row."""
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+            if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+                raise InputError(f"{path} is UTF-16, which is not read in pieces; write it as UTF-8")
+            head = head[: head.rfind(b"\n") + 1] or head
+            dialect = dialect_of(head, expected)
+            for remark in dialect.remarks:
+                warnings.warn(f"{path}: {remark}", TableWarning, stacklevel=2)
+            dialect = replace(dialect, remarks=())
+            names = delimited(head, str(path), expected, dialect).names
+            file.seek(0)
+            header = file.readline() if dialect.header else b""
+            rows, offsets, row, inside = [0], [file.tell()], 0, False
+            while piece := file.read(MARK_BYTES):
+                ends = _row_ends(piece, inside)
+                inside ^= bool(piece.count(b'"') & 1)
+                row += len(ends)
+                if len(ends):
+                    rows.append(row)
+                    offsets.append(file.tell() - len(piece) + int(ends[-1]) + 1)
+            size = file.tell()
+            file.seek(max(offsets[0], size - BLANK_BYTES))
+            tail = file.read()
+        blank = tail[len(tail.rstrip(b"\r\n")) :].count(b"\n")  # the last row's end, and empty lines after it
+        total = row - blank + 1 if size > offsets[0] else 0
+        kept = [at for at in range(len(rows)) if rows[at] < total]
+        marks = (*(rows[at] for at in kept), total), (*(offsets[at] for at in kept), size)
+        return cls(str(path), dialect, header.rstrip(b"\r\n") + b"\n" if header else b"", names, *marks)
+
+    def pick(self, spans: Sequence[Span]) -> Table:
+        """Return the rows of spans, parsed together."""
+        begin, end = spans[0][0], spans[-1][1]
+        where = f"{self.name}, rows {begin + 1:,} to {end:,} (lines are counted from there)"
+        with open(self.name, "rb") as file:
+            lines = [self._lines(file, *span) for span in spans]
+        return delimited(b"".join([self.header, *lines]), where, self.dialect.separator, self.dialect)
+
+    def _lines(self, file: BinaryIO, begin: int, end: int) -> bytes:
+        first = bisect.bisect_right(self.rows, begin) - 1
+        last = bisect.bisect_left(self.rows, end)
+        raw = os.pread(file.fileno(), self.offsets[last] - self.offsets[first], self.offsets[first])
+        ends = _row_ends(raw, False)
+        skip, stop = begin - self.rows[first], end - self.rows[first]
+        a = int(ends[skip - 1]) + 1 if skip else 0
+        b = int(ends[stop - 1]) + 1 if stop <= len(ends) else len(raw)
+        return raw[a:b]
+
+
+def _row_ends(piece: bytes, inside: bool) -> np.ndarray:
+    """Places of the line ends of a piece that end a row; ``inside`` says that it begins within quotes."""
+    text = np.frombuffer(piece, np.uint8)
+    ends = np.flatnonzero(text == 10)
+    if not inside and b'"' not in piece:
+        return ends
+    quotes = np.flatnonzero(text == 34)
+    return np.asarray(ends[(np.searchsorted(quotes, ends) + inside) % 2 == 0])
+
+
+# --- What a user has
+
+
+def source_of(data: Any) -> Source:
+    """Return what a user has as a source: files are read in ranges where their kind allows it, all else at once."""
+    if (polars := sys.modules.get("polars")) and isinstance(data, polars.LazyFrame):
+        return FileSource([ScannedFile.of("the lazy frame", lambda: data)])
+    files = streamable_files(data)
+    return TableSource(read_table(data)) if files is None else file_source(files)
+
+
+def streamable_files(data: Any) -> list[Path] | None:
+    """Return the files that a path, a folder or a pattern names, if they can be read in ranges; else None."""
+    if not isinstance(data, (str, os.PathLike)) or os.fspath(data) in ("-", ""):
+        return None
+    path = Path(data)
+    if not path.exists() and not glob.has_magic(str(path)):
+        return None  # what reads it at once says so
+    files = files_of(path)
+    return files if all(_suffix(file) in SCANNED | DELIMITED for file in files) else None
+
+
+def _suffix(path: Path) -> str:
+    return path.suffix.lower()
+
+
+def file_source(files: Sequence[Path]) -> FileSource:
+    """Return the source of files of one kind, scanned for their columns and rows."""
+    reader_of(files[0])
+    return FileSource([_part(path) for path in files])
+
+
+def _part(path: Path) -> ScannedFile | TextFile:
+    if _suffix(path) in DELIMITED:
+        return TextFile.of(path, DELIMITED[_suffix(path)])
+    import polars as pl
+
+    return ScannedFile.of(str(path), lambda: getattr(pl, SCANNED[_suffix(path)])(path))
+
+
+def larger_than(data: Any, most: int, bytes_per_row: int) -> bool:
+    """Return whether files that can be read in ranges take more memory than so many bytes if they are read at once.
+
+    ``bytes_per_row`` is what each row takes beside itself.
+    """
+    files = streamable_files(data)
+    if files is None:
+        return False
+    size = sum(file.stat().st_size for file in files)
+    if _suffix(files[0]) in DELIMITED and size * (3 + bytes_per_row // 4) <= most:
+        return False  # no need to look through the files: a row of two columns takes four bytes
+    source = file_source(files)
+    return source.n_bytes + bytes_per_row * source.n_rows > most

@@ -1,0 +1,279 @@
+"""A fit in few passes: a sample of the rows tells most, passes over all rows tell the rest.
+
+The same whether rows are in memory or are read chunk by chunk: what is computed depends on the rows alone, not on
+where they are or how long chunks are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixmem.data.chunks import (
+    Chunks,
+    HeldChunks,
+    ReadChunks,
+    Reading,
+    Scratch,
+    ScratchChunks,
+    sample_spans,
+    whole_stretches,
+)
+from mixmem.data.coding import Coding
+from mixmem.data.encode import Encoded, encode_as
+from mixmem.data.partitions import PartitionSource
+from mixmem.data.sources import Span, TableSource, source_of
+from mixmem.data.table_checks import check_weights
+from mixmem.data.united_levels import Recoding
+from mixmem.engine.chunks import Engine
+from mixmem.engine.rows import Arrays, RowSum, n_stretches
+from mixmem.errors import InputError
+from mixmem.likelihood.memberships import RowFit, fit_rows
+from mixmem.likelihood.table import LikelihoodTable
+from mixmem.moments.few_passes import AllRows, Counted
+from mixmem.moments.sums import FirstMoments
+from mixmem.moments.sweep import Pass
+from mixmem.progress import Progress
+from mixmem.refinement.maximum_likelihood import held_cells
+from mixmem.typing import Array
+from mixmem.words import listing
+
+CHUNK_BYTES = 64_000_000
+"""What a chunk takes as read, at eight bytes per cell, unless a memory limit asks for less."""
+
+
+@dataclass(frozen=True)
+class Everything:
+    """A table that was looked at once: its chunks, the counts of all rows, and the sample of them."""
+
+    chunks: Chunks
+    counted: Counted
+    first: FirstMoments
+    sample: Encoded
+    united: list[str]
+    held: Encoded | None
+    engine: Engine
+    progress: Progress
+
+    @property
+    def all_rows(self) -> AllRows:
+        """What the moments are corrected by."""
+        return AllRows(self.first, self.counted.n_effective, self._pass)
+
+    def _pass(self, work: Pass) -> Arrays:
+        total: RowSum = self._total("pass over all rows", PassOver(self.chunks, work))
+        return total.root
+
+    def held_cells(self, theta: Array, alpha: Array) -> Array:
+        """Return the mean over all rows of the cells that components hold (codes, k)."""
+        sums = self._total("numbers of all rows", HeldCells(self.chunks, theta, alpha)).root[0]
+        likely = LikelihoodTable(self.sample).likelihoods(theta)
+        return np.asarray(sums * likely / self.first.total)
+
+    def row_fits(self, theta: Array, alpha: Array, memberships: str) -> Iterator[FittedRows]:
+        """Yield the memberships of all rows, chunk by chunk, given theta with its noise."""
+        work = FitRows(self.chunks, theta, alpha, memberships)
+        with self.progress.stage("memberships of all rows", len(self.chunks)) as step:
+            yield from self.engine.each("memberships", work, len(self.chunks), step)
+
+    def _total(self, name: str, work: Any) -> Any:
+        with self.progress.stage(name, len(self.chunks)) as step:
+            return self.engine.total(name, work, len(self.chunks), step)
+
+
+@dataclass(frozen=True)
+class OfChunk:
+    """What is computed of a chunk, by its number."""
+
+    chunks: Chunks
+
+    def needs(self, number: int) -> tuple[Any, ...]:
+        """Return what stands for the partitions that the chunk is made from."""
+        return self.chunks.needs(number)
+
+
+@dataclass(frozen=True)
+class PassOver(OfChunk):
+    """The sums of a pass over a chunk."""
+
+    work: Pass
+
+    def __call__(self, number: int, *parts: Any) -> RowSum:
+        return self.work.sums(self.chunks.chunk(number, *parts), self.chunks.first_stretch(number))
+
+
+@dataclass(frozen=True)
+class HeldCells(OfChunk):
+    """The sums of the cells that components hold in a chunk."""
+
+    theta: Array
+    alpha: Array
+
+    def __call__(self, number: int, *parts: Any) -> RowSum:
+        rows, first_stretch = self.chunks.chunk(number, *parts), self.chunks.first_stretch(number)
+        return held_cells(rows, self.theta, self.alpha, first_stretch)
+
+
+@dataclass(frozen=True)
+class FittedRows:
+    """The memberships of a chunk's rows, with their ids and weights."""
+
+    row_ids: np.ndarray
+    weights: Array
+    rows: RowFit
+
+
+@dataclass(frozen=True)
+class FitRows(OfChunk):
+    """The memberships of a chunk's rows, given theta with its noise, alpha, and what memberships are to be."""
+
+    theta: Array
+    alpha: Array
+    memberships: str
+
+    def __call__(self, number: int, *parts: Any) -> FittedRows:
+        chunk = self.chunks.chunk(number, *parts)
+        found = fit_rows(chunk, self.theta, self.alpha, memberships=self.memberships)
+        return FittedRows(chunk.row_ids, chunk.each, found)
+
+
+@dataclass
+class CountChunk:
+    """The counts of a chunk, whose codes are written to scratch or kept on the way."""
+
+    reading: Reading
+    base: Coding
+    chunk_rows: int
+    scratch: Scratch | None = None
+    kept: dict[int, Encoded] | None = None
+
+    def span(self, number: int) -> Span:
+        """Return the rows of a chunk."""
+        return number * self.chunk_rows, min(self.reading.n_rows, (number + 1) * self.chunk_rows)
+
+    def needs(self, number: int) -> tuple[Any, ...]:
+        """Return what stands for the partitions that the chunk is made from."""
+        return self.reading.source.needs(*self.span(number))
+
+    def __call__(self, number: int, *parts: Any) -> Counted:
+        span = self.span(number)
+        rows = self.reading.coded(*span, self.base, parts)
+        if self.scratch is not None:
+            self.scratch.write(number, rows, span)
+        if self.kept is not None:
+            self.kept[number] = rows
+        return Counted.of(self.base, rows, n_stretches(span[0], self.base.n_variables))
+
+
+def reading_of(X: Any, missing: Any, weights: Any, engine: Engine) -> Reading | None:
+    """Return how a table is read in chunks; None if it is coded already."""
+    if isinstance(X, Encoded):
+        return None
+    if isinstance(X, Reading):
+        return X
+    parts = engine.partitions(X)
+    source = source_of(X) if parts is None else PartitionSource(parts)
+    found = None if weights is None else check_weights(weights, source.n_rows)
+    return Reading(source, missing=missing, weights=found)
+
+
+@contextmanager
+def looked_at(
+    X: Any,
+    *,
+    kinds: Mapping[str, str] | None,
+    missing: Any,
+    weights: Any,
+    scratch: str | os.PathLike[str] | None,
+    memory_limit: int | None,
+    engine: Engine,
+    progress: Progress,
+    chunk_rows: int | None = None,
+) -> Iterator[Everything]:
+    """Look at a table once: learn its coding from a sample, unite levels and count cells over all rows.
+
+    What is written to scratch is removed at the end.
+    """
+    reading = reading_of(X, missing, weights, engine)
+    if reading is None:
+        yield _coded_already(encode_as(X, kinds, missing, weights), engine, progress, chunk_rows)
+        return
+    if reading.n_rows < 2:
+        raise InputError(f"the table has {reading.n_rows} rows; expected at least two")
+    spans = sample_spans(reading.n_rows, len(reading.source.names))
+    with progress.stage("sample"):
+        sample = reading.learn(spans, kinds)
+    base, p = sample.coding.unpooled, sample.n_variables
+    size = whole_stretches(chunk_rows or _chunk_rows(p, memory_limit), p)
+    in_memory = engine.local and isinstance(reading.source, TableSource)
+    wanted = engine.local and not in_memory and (scratch is not None or not reading.source.cheap)
+    disk = Scratch(scratch) if wanted else None
+    try:
+        if disk is not None:
+            disk.require(reading.n_rows * p * base.codes_dtype.itemsize)
+        kept: dict[int, Encoded] | None = {} if in_memory else None
+        count = -(-reading.n_rows // size)
+        with progress.stage("counting all rows", count) as step:
+            counted = engine.total("counting", CountChunk(reading, base, size, disk, kept), count, step)
+        coding = counted.first.coding.pooling_by(counted.first.counts)
+        held = None if kept is None else _joined(kept, coding)
+        chunks: Chunks
+        if held is not None:
+            chunks = HeldChunks(held, size)
+        elif disk is not None:
+            chunks = ScratchChunks(disk, coding, reading.n_rows, size)
+        else:
+            chunks = ReadChunks(reading, coding, size)
+        yield Everything(
+            chunks, counted, FirstMoments(coding, counted.first.sums), _recoded(sample, base, coding),
+            _surprises(base, coding), held, engine, progress,
+        )  # fmt: skip
+    finally:
+        if disk is not None:
+            disk.close()
+
+
+def _coded_already(table: Encoded, engine: Engine, progress: Progress, chunk_rows: int | None) -> Everything:
+    """Return the same of a table that is coded already."""
+    spans = sample_spans(table.n_rows, table.n_variables)
+    rows = np.concatenate([np.arange(*span) for span in spans])
+    sample = table.take(rows) if len(rows) < table.n_rows else table
+    if sample.weights is not None:
+        sample = sample.take(sample.weights > 0.0)
+    chunks = HeldChunks(table, whole_stretches(chunk_rows or table.n_rows, table.n_variables))
+    counted = Counted.of(table.coding, table, 0)
+    return Everything(chunks, counted, counted.first, sample, [], table, engine, progress)
+
+
+def _chunk_rows(n_variables: int, memory_limit: int | None) -> int:
+    most = CHUNK_BYTES if memory_limit is None else min(CHUNK_BYTES, memory_limit // 8)
+    return int(most // (8 * n_variables))
+
+
+def _recoded(rows: Encoded, old: Coding, new: Coding) -> Encoded:
+    """Return rows in a coding that holds all of their own."""
+    return replace(rows, codes=Recoding.between(old, new).codes(rows.codes), coding=new)
+
+
+def _joined(kept: dict[int, Encoded], coding: Coding) -> Encoded:
+    """Return the chunks of a table in memory as one, in the coding of all."""
+    parts = [kept.pop(number) for number in sorted(kept)]
+    codes = np.concatenate([_recoded(part, part.coding, coding).codes for part in parts])
+    weights = None if parts[0].weights is None else np.concatenate([part.each for part in parts])
+    return Encoded(codes, coding, np.concatenate([part.row_ids for part in parts]), weights)
+
+
+def _surprises(base: Coding, coding: Coding) -> list[str]:
+    """Return what all rows hold beside the sample, in words."""
+    found = []
+    for own, other in zip(base.columns, coding.columns, strict=True):
+        if added := [level for level in other.levels if level not in own.levels]:
+            found.append(f"{own.name!r} holds {listing(added, 3)}")
+        elif other.missing and not own.missing:
+            found.append(f"{own.name!r} has missing cells")
+    return found

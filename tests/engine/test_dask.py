@@ -1,0 +1,145 @@
+"""A cluster of Dask: the same bits as in this process, lost workers survived, and refusals in words."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from mixmem import GDLM, InputError, simulate_gdlm
+from mixmem.cli import main
+from mixmem.data import chunks
+from mixmem.engine import dask as engine
+from mixmem.engine.chunks import Local
+from mixmem.engine.dask import Dask, connected, engine_of
+from mixmem.engine.rows import RowSum
+
+distributed = pytest.importorskip("distributed")
+ROWS = 70_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_samples():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunks, "SAMPLE_BLOCKS", 16)
+        yield
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two workers in this process: what they run is the same, and they are there at once."""
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as found,
+    ):
+        yield found
+
+
+@pytest.fixture(scope="module")
+def frame():
+    codes = simulate_gdlm(ROWS, 9, 2, n_levels=3, alpha=0.2, random_state=1).codes.astype(np.int64)
+    return pl.DataFrame({f"x{j}": codes[:, j] for j in range(9)})
+
+
+@pytest.fixture(scope="module")
+def folder(frame, tmp_path_factory):
+    path = tmp_path_factory.mktemp("parts")
+    frame[:20_000].write_parquet(path / "a.parquet")
+    frame[20_000:].write_parquet(path / "b.parquet")
+    frame.write_csv(path / "all.csv")
+    return path
+
+
+def fitted(X, client=None):
+    model = GDLM(2, alpha0=0.4, refine=None, random_state=0, passes="few")
+    model._chunk_rows = 1
+    return model.fit(X, engine=client)
+
+
+def test_the_same_bits_on_workers_from_files_frames_and_arrays(client, frame, folder):
+    whole = fitted(frame)
+    found = [fitted(str(folder / "*.parquet"), client), fitted(folder / "all.csv", client), fitted(frame, client)]
+    array = pytest.importorskip("dask.array")
+    found.append(fitted(array.from_array(frame.to_numpy(), chunks=(25_000, 5)), client))
+    dataframe = pytest.importorskip("dask.dataframe")
+    found.append(fitted(dataframe.from_pandas(frame.to_pandas(), npartitions=5), client))
+    for model in found:
+        assert np.array_equal(model._theta, whole._theta)
+        assert np.array_equal(model.alpha_, whole.alpha_)
+
+
+def test_the_command(client, folder, tmp_path, capsys):
+    address = client.scheduler.address
+    arguments = ["fit", str(folder / "*.parquet"), "-k", "2", "--alpha0", "0.4", "--quiet"]
+    assert main([*arguments, "--scheduler", address, "--out", str(tmp_path / "a")]) == 0
+    assert main([*arguments, "--passes", "few", "--out", str(tmp_path / "b")]) == 0
+    for name in ("theta.csv", "alpha.csv", "memberships.csv"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_what_comes_back_has_the_same_size_for_any_number_of_chunks(client):
+    runner = Dask(client)
+    sizes = [len(runner.total("count", Numbers(), count, lambda _: None).nodes) for count in (1, 3, 12)]
+    assert sizes == [1, 1, 1]
+    local = Local().total("count", Numbers(), 12, lambda _: None)
+    assert runner.total("count", Numbers(), 12, lambda _: None).root == local.root
+    steps: list[int] = []
+    assert list(runner.each("squares", _square, 7, steps.append)) == [0, 1, 4, 9, 16, 25, 36]
+    assert steps == [1] * 7
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The number of a chunk as its sum; the worker that comes to the third one first is killed, if a mark is named."""
+
+    mark: str = ""
+
+    def __call__(self, number: int) -> RowSum:
+        if self.mark and number == 2 and not Path(self.mark).exists():
+            Path(self.mark).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return RowSum({(0, number): (np.asarray(1.0 / (number + 1)),)})
+
+
+def _square(number: int) -> int:
+    return number**2
+
+
+@pytest.mark.slow
+def test_the_only_worker_is_killed(tmp_path):
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        found = Dask(client).total("count", Numbers(str(tmp_path / "killed")), 5, lambda _: None)
+    assert (tmp_path / "killed").exists()
+    assert found.root == Local().total("count", Numbers(), 5, lambda _: None).root
+
+
+def test_refusals(client, frame, folder, tmp_path, monkeypatch, capsys):
+    with pytest.raises(InputError, match="engine is a str; expected None or a client of Dask"):
+        engine_of("tcp://somewhere")
+    monkeypatch.setattr(engine, "SECONDS", 0.2)
+    with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*; start one with"):
+        connected("tcp://127.0.0.1:9")
+    arguments = ["fit", str(folder / "all.csv"), "-k", "2", "--out", str(tmp_path / "o")]
+    assert main([*arguments, "--scheduler", "nonsense"]) == 2
+    assert "no Dask scheduler answers at nonsense" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    array = pytest.importorskip("dask.array")
+    with pytest.raises(InputError, match="a Dask collection needs a client of its cluster; give it"):
+        fitted(array.from_array(frame.to_numpy()))
+    with pytest.raises(InputError, match="the table has 1 dimensions; expected rows x variables"):
+        fitted(array.from_array(np.zeros(5)), client)
+    bad = frame.with_columns(x1=pl.Series(["?" if row == 60_000 else str(0.5 + row % 40) for row in range(ROWS)]))
+    bad.write_csv(tmp_path / "bad.csv")
+    with pytest.raises(InputError, match=r"bad.csv.*column 'x1', row .* holds '\?'; expected a number"):
+        fitted(tmp_path / "bad.csv", client)
+    monkeypatch.setattr(engine, "_version", lambda: "0.0.1")
+    with pytest.raises(InputError, match=r"workers have mixmem 0.0.1, but this is .*; install the same version"):
+        fitted(frame, client)

@@ -1,0 +1,135 @@
+"""Fits in few passes: the same bits from memory and files, as accurate as sweeps over all rows, and refusals."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import numpy as np
+import polars as pl
+import pytest
+
+from mixmem import GDLM, InputError, rmse, simulate_gdlm, simulate_mixed
+from mixmem.data import chunks
+
+ROWS = 70_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_samples():
+    """A sample of 8,192 rows: what is tested does not depend on its size."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunks, "SAMPLE_BLOCKS", 16)
+        yield
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return simulate_gdlm(ROWS, 9, 2, n_levels=3, alpha=0.2, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def frame(drawn):
+    codes = drawn.codes.astype(np.int64)
+    return pl.DataFrame({f"x{j}": codes[:, j] for j in range(codes.shape[1])})
+
+
+@pytest.fixture(scope="module")
+def folder(frame, tmp_path_factory):
+    path = tmp_path_factory.mktemp("parts")
+    for number, (begin, end) in enumerate([(0, 30_000), (30_000, 30_007), (30_007, ROWS)]):
+        frame[begin:end].write_parquet(path / f"p{number}.parquet")
+    frame.write_csv(path / "all.csv")
+    return path
+
+
+def fitted(X, chunk_rows=None, weights=None, **settings):
+    model = GDLM(2, **{"alpha0": 0.4, "refine": None, "random_state": 0, "passes": "few"} | settings)
+    model._chunk_rows = chunk_rows
+    return model.fit(X, sample_weight=weights)
+
+
+def assert_same(one, other):
+    assert np.array_equal(one._theta, other._theta)
+    assert np.array_equal(one.alpha_, other.alpha_)
+
+
+def test_memory_files_chunks_and_threads_give_the_same_bits(drawn, frame, folder):
+    whole = fitted(frame)
+    pattern = str(folder / "*.parquet")
+    others = [
+        fitted(pattern), fitted(pattern, 1, n_jobs=1), fitted(pattern, 40_000, scratch=folder), fitted(frame.lazy()),
+        fitted(folder / "all.csv", 1), fitted(drawn.encoded),
+        fitted(folder / "all.csv", passes="auto", memory_limit="2MB"),
+    ]  # fmt: skip
+    for other in others:
+        assert_same(whole, other)
+        assert other.report_.passes.sampled == 16 * 512
+        assert other.report_.rows == ROWS
+    assert sorted(os.listdir(folder)) == ["all.csv", "p0.parquet", "p1.parquet", "p2.parquet"]  # no scratch is left
+    assert np.array_equal(whole.memberships_, whole.transform(frame))
+    with pytest.raises(InputError, match="does not hold the rows"):
+        others[0].memberships_
+
+
+def test_as_accurate_as_sweeps_over_all_rows(drawn, frame):
+    few, every = fitted(frame), fitted(frame, passes="all")
+    sample = fitted(frame[: 16 * 512], passes="all")
+    assert rmse(few._theta, drawn.theta) < 1.02 * rmse(every._theta, drawn.theta)
+    assert rmse(few._theta, drawn.theta) < 0.6 * rmse(sample._theta, drawn.theta)
+    moved = few.report_.start.correction.moved
+    assert len(moved) >= 1
+    assert few.report_.start.correction.left < 0.1 * moved[0]
+
+
+def test_mixed_kinds_missing_cells_weights_and_levels_outside_the_sample(tmp_path):
+    table = simulate_mixed(ROWS, 2, n_categorical=5, n_count=2, n_continuous=2, missing=0.1, random_state=2)
+    frame = pl.DataFrame({name: pl.Series(table.frame[name].to_numpy(), nan_to_null=True) for name in table.frame})
+    texts = pl.Series(["rare" if row in (700, 60_000) else f"t{row % 3}" for row in range(ROWS)])
+    frame = frame.with_columns(text=texts)
+    weights = np.random.default_rng(3).choice([0.0, 0.5, 1.0, 2.0], ROWS)
+    frame.write_parquet(tmp_path / "x.parquet")
+    alpha0 = float(table.alpha.sum())
+    whole, read = (fitted(X, 1, weights, alpha0=alpha0) for X in (frame, tmp_path / "x.parquet"))
+    assert_same(whole, read)
+    assert whole.coding_ == read.coding_
+    assert read.report_.passes.united == ["'text' holds 'rare'"]
+    assert any("outside the sample" in notice.text for notice in read.report_.warnings)
+    every = fitted(frame, None, weights, alpha0=alpha0, passes="all")
+    numbers = whole.schema_.has("number")
+    rows = np.concatenate([np.arange(whole.schema_.n_rows)[whole.schema_.rows(j)] for j in np.flatnonzero(numbers)])
+    order = [int(np.argmin([rmse(every._theta[:, [h]], whole._theta[:, [g]]) for h in range(2)])) for g in range(2)]
+    apart = np.abs(whole._theta[rows] - every._theta[rows][:, order])
+    assert apart.max() < 0.05  # a fortieth of what tells components apart
+
+
+def test_one_component_is_the_mean_of_all_rows(frame):
+    model = GDLM(1, passes="few", random_state=0).fit(frame)
+    shares = np.concatenate([np.bincount(frame[name].to_numpy()) / ROWS for name in frame.columns])
+    assert np.allclose(model._theta[:, 0], shares, atol=1e-12)
+
+
+def test_refusals(frame, folder, tmp_path, monkeypatch):
+    for method in ("gibbs", "em"):
+        with pytest.raises(InputError, match=rf"refine='{method}' .* does not hold them; expected refine=None"):
+            fitted(frame, refine=method)
+    with pytest.raises(InputError, match="passes must be 'auto', 'few'"):
+        fitted(frame, passes="two")
+    with pytest.raises(InputError, match=r"scratch folder .* does not exist; create it"):
+        fitted(str(folder / "*.parquet"), scratch=tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"but memory_limit .* is 1 kB"):
+        fitted(str(folder / "*.parquet"), memory_limit="1kB")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1000))
+    with pytest.raises(InputError, match=r"codes of the table take about .* GB left; name a folder with more room"):
+        fitted(folder / "all.csv")
+
+
+def test_a_cell_that_cannot_be_coded_is_named_with_its_file(frame, tmp_path):
+    bad = frame.with_columns(x1=pl.Series([0.5 + row % 50 for row in range(ROWS)]))
+    bad[:40_000].write_csv(tmp_path / "p0.csv")
+    late = bad[40_000:].with_columns(x1=pl.Series(["what" if row == 700 else str(row % 50) for row in range(30_000)]))
+    late.write_csv(tmp_path / "p1.csv")
+    with pytest.raises(InputError, match=r"rows .* of .*p1.csv.*column 'x1', row .* holds 'what'; expected a number"):
+        fitted(tmp_path, 1)
+    with pytest.raises(InputError, match="in a sample of 8,192 rows spread over the table: column 'x1' is constant"):
+        fitted(frame.with_columns(x1=pl.lit(1)))

@@ -11,7 +11,6 @@ peers, purity, cells or large.
 from __future__ import annotations
 
 import gzip
-import os
 import sys
 import tempfile
 import time
@@ -24,6 +23,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
+from benchmarks.crowd_sets import DATA
 from benchmarks.measure import in_process, memory
 from mixmem import TopicModel, simulate_documents
 from mixmem.data.corpus_files import read_corpus
@@ -32,7 +32,6 @@ from mixmem.engine.local import threads
 from mixmem.likelihood.documents import document_memberships, log_likelihoods
 from mixmem.likelihood.topic_coherence import coherence_of
 
-DATA = Path(os.environ.get("MIXMEM_DATA", Path(__file__).parents[2] / "shared" / "data"))
 CORPORA = {"BBC": DATA / "topics_bbc" / "bbc.ldac.gz", "AP": DATA / "topics_ap" / "ap.dat.gz"}
 ITERATIONS, LONG = 200, 1000
 FLOOR = 1e-8

@@ -53,7 +53,7 @@ class TopicModel(Transformer, Estimator):
         Concentration of words in topics: small where a topic has few words. "auto" learns it.
     start : "auto", "moments" or "online"
         Where sweeps begin: moments of distinct tokens, passes over batches of documents from random topics, or the one
-        of the two that is likelier after five sweeps.
+        of the two that is likelier after two sweeps.
     refine : "auto", "cvb0", "gibbs", "em" or None
         After the start: "cvb0" sweeps to convergence (collapsed variational Bayes of order zero), "gibbs" averages
         sampled topics after that, "em" maximises the likelihood without priors (counts of molecules in cells, such as

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixmem import GDLM, InputError, align_components, encode, rmse
+from mixmem import GDLM, TableWarning, align_components, encode, rmse
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 
@@ -32,9 +32,10 @@ def test_small_surveys_fit_from_their_raw_files(data_folder, name, k):
     assert np.allclose(model.transform(data_folder / name).sum(axis=1), 1)
 
 
-def test_an_identifier_is_refused_by_name(data_folder):
-    with pytest.raises(InputError, match="column 'rownames' has a different value in each of its 2800 rows"):
-        GDLM(2, random_state=0).fit(data_folder / "survey_bfi/bfi.csv")
+def test_an_identifier_is_left_out_by_name(data_folder):
+    with pytest.warns(TableWarning, match="column 'rownames' has a different value in each of its 2800 rows"):
+        table = encode(data_folder / "survey_bfi/bfi.csv")
+    assert "rownames" not in table.schema.names
 
 
 @pytest.mark.parametrize(

@@ -262,7 +262,8 @@ class TextFile:
             for remark in dialect.remarks:
                 warnings.warn(f"{path}: {remark}", TableWarning, stacklevel=2)
             dialect = replace(dialect, remarks=())
-            names = delimited(head, str(path), expected, dialect).names
+            first = b"\n".join(head.split(b"\n", 2)[:2])  # names, and a row: lines may have a name of their own
+            names = delimited(first, str(path), expected, dialect).names
             file.seek(0)
             header = file.readline() if dialect.header else b""
             rows, offsets, row, inside = [0], [file.tell()], 0, False

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-from benchmarks.crowd_settings import DATA
+from benchmarks.crowd_sets import DATA
 from benchmarks.measure import in_process, memory
 from mixmem import TopicModel, simulate_documents
 from mixmem.data.corpus_files import read_corpus

@@ -8,7 +8,6 @@ the benchmarks writes the pictures of the documentation too.
 from __future__ import annotations
 
 import io
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -17,9 +16,9 @@ from typing import Any
 
 import polars as pl
 
+from benchmarks.crowd_sets import DATA
 from mixmem.cli import main
 
-DATA = Path(os.environ.get("MIXMEM_DATA", Path(__file__).parents[2] / "shared" / "data"))
 WINDOW = {"width": 1080, "height": 860}
 OPENED = 5
 """Times a page is opened, each in a fresh context; the median counts."""

@@ -161,7 +161,7 @@ def test_fit_json_tells_everything(fitted):
     assert document["data"] == {
         "path": str(fitted / "data.csv"), "rows": 200, "variables": 9, "kinds": {"categorical": 9},
         "in_words": {"categories": 9}, "all_of": [], "genotypes": False, "missing_cells": 0, "means": {}, "id": "who",
-        "weight": None,
+        "weight": None, "by": None, "labels": None,
         "remarks": ["1 level(s) occur in fewer than 5 rows and are learned poorly, in 'x8': merge them with others"],
     }  # fmt: skip
     assert document["settings"]["n_components"] == K

@@ -98,17 +98,15 @@ def run(quick: bool = False) -> Iterator[dict[str, float | str]]:
                 model, seconds = fit(case, root, client)
                 yield {"figure": f"{workers} worker(s), wall s", "value": seconds}
                 yield {"figure": f"{workers} worker(s), same bits", "value": float(_same(whole, model))}
-                if workers == 2:
-                    continue
-                for stage in STAGES:
-                    with showing(killing(client, stage)):
-                        model, _ = fit(case, root, client)
-                    name = f"one of {workers} killed in {stage!r}, same bits"
-                    yield {"figure": name, "value": float(_same(whole, model))}
                 if workers == 1:
                     for rows in (case[0] // 4, case[0]):
                         size = bytes_to_client(case, root, client, rows)
                         yield {"figure": f"largest total to the client of {rows:,} rows, bytes", "value": float(size)}
+            for stage in STAGES if workers != 2 else ():
+                with cluster(workers) as client, showing(killing(client, stage)):
+                    model, _ = fit(case, root, client)
+                name = f"one of {workers} killed in {stage!r}, same bits"
+                yield {"figure": name, "value": float(_same(whole, model))}
 
 
 def _size(found: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ def main(folder: Path) -> None:
     edges = np.linspace(0.3, 1.0, 8)
     figure = Figure(figsize=(5, 4), dpi=120, layout="constrained")
     axes = figure.subplots()
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         own = (sure > low) & (sure <= high)
         if own.sum() > 10:
             axes.plot(sure[own].mean(), (found == named)[own].mean(), "o", color="#0072B2")

@@ -17,6 +17,10 @@ from mixmem.results.distinctive import Label
 TEXTS = dict.fromkeys(("variable", "level", "statistic"), pl.String)
 
 
+MOST_BYTES = 200_000_000
+"""Of memberships.csv: a page shows ten thousand rows, and counts as many as fit into this."""
+
+
 @dataclass(frozen=True)
 class FitFiles:
     """What a fit found: labels of the rows of theta (rows, k), alpha (k,), memberships (n, k) with the rows' ids.
@@ -59,9 +63,14 @@ class FitFiles:
 
 
 def _rows(path: Path, columns: list[str]) -> pl.DataFrame:
-    """Return the rows' ids, as texts, and their memberships."""
+    """Return the rows' ids, as texts, and their memberships; of a very large file every so many rows."""
     first = pl.read_csv(path, n_rows=0).columns[0]
-    return pl.read_csv(path, schema_overrides={first: pl.String, **dict.fromkeys(columns, pl.Float64)})
+    types = {first: pl.String, **dict.fromkeys(columns, pl.Float64)}
+    every = -(-path.stat().st_size // MOST_BYTES)
+    if every <= 1:
+        return pl.read_csv(path, schema_overrides=types)
+    found = pl.scan_csv(path, schema_overrides=types).with_row_index("\0").filter(pl.col("\0") % every == 0).drop("\0")
+    return found.collect()
 
 
 def _bounds(path: Path, rows: int, k: int) -> tuple[np.ndarray, np.ndarray] | None:

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from mixmem import GDLM, align_components
-from mixmem.plots import colour, sorted_rows
+from mixmem.plots import colour
 
 K, SAMPLES, VARIANTS, APART = 3, 240, 2_000, 0.08
 """Populations, genomes, variants, and F_ST between populations."""
@@ -33,7 +33,7 @@ def main(folder: Path) -> None:
     print(f"proportions are off by {np.sqrt(((found - truth) ** 2).mean()):.3f} (root mean square)")
 
     figure = Figure(figsize=(10, 4), dpi=120, layout="constrained")
-    order = sorted_rows(truth)
+    order = np.lexsort((-truth.max(axis=1), truth.argmax(axis=1)))
     for axes, shares, name in zip(figure.subplots(2, 1), (truth, found), ("truth", "estimate"), strict=True):
         axes.stackplot(np.arange(SAMPLES), shares[order].T, colors=[colour(h) for h in range(K)], step="mid")
         axes.set(xlim=(0, SAMPLES - 1), ylim=(0, 1), ylabel=name, xticks=[])

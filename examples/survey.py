@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mixmem import GDLM, simulate_gdlm
-from mixmem.plots import compare_figure
+from mixmem.plots import ComparePlot
 
 
 def main(folder: Path) -> None:
@@ -28,7 +28,7 @@ def main(folder: Path) -> None:
     print(found.summary)
     print(found.means.round(3).to_string(index=False))
     folder.mkdir(parents=True, exist_ok=True)
-    compare_figure(found.means, "lives in").savefig(folder / "survey.png")
+    ComparePlot(found.means, "lives in").plot().figure_.savefig(folder / "survey.png")
 
 
 if __name__ == "__main__":

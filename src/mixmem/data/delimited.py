@@ -74,6 +74,15 @@ def delimited(raw: bytes, where: str, expected: str | None, given: Dialect | Non
     return Table(table.names, table.columns, table.n_rows, row_ids, not dialect.header, remarks=remarks)
 
 
+def names_in(raw: bytes, where: str, dialect: Dialect) -> tuple[str, ...]:
+    """Return the names of the columns of a text that begins so; row names have none."""
+    separator = str(dialect.separator)
+    if not dialect.header:
+        return tuple(f"x{j}" for j in range(len(next(_records(raw, separator), []))))
+    names = _names(raw, where, separator)
+    return tuple(names if dialect.row_names or names[0] != "" else names[1:])
+
+
 def _names(raw: bytes, where: str, separator: str) -> list[str]:
     # polars renames columns of one name without a word, so the names are read here.
     names = [name.strip() for name in next(_records(raw, separator), [])]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from mixmem.data.delimited import delimited
+from mixmem.data.delimited import delimited, names_in
 from mixmem.data.dialect import Dialect, dialect_of
 from mixmem.data.files import reader_of
 from mixmem.data.folders import files_of
@@ -262,8 +262,7 @@ class TextFile:
             for remark in dialect.remarks:
                 warnings.warn(f"{path}: {remark}", TableWarning, stacklevel=2)
             dialect = replace(dialect, remarks=())
-            first = b"\n".join(head.split(b"\n", 2)[:2])  # names, and a row: lines may have a name of their own
-            names = delimited(first, str(path), expected, dialect).names
+            names = names_in(head, str(path), dialect)
             file.seek(0)
             header = file.readline() if dialect.header else b""
             rows, offsets, row, inside = [0], [file.tell()], 0, False

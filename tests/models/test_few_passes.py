@@ -133,3 +133,18 @@ def test_a_cell_that_cannot_be_coded_is_named_with_its_file(frame, tmp_path):
         fitted(tmp_path, 1)
     with pytest.warns(TableWarning, match="column 'x1' is constant: .* so it is left out"):
         assert fitted(frame.with_columns(x1=pl.lit(1))).schema_.left_out == ("x1",)
+
+
+def test_dialects_are_found_in_files_that_are_read_in_pieces(frame, tmp_path):
+    size = pl.Series("size", np.round(np.random.default_rng(0).normal(5.0, 1.0, ROWS), 1))
+    more = frame.with_columns(size, same=pl.lit(7))
+    more.to_pandas().to_csv(tmp_path / "semicolons.csv", sep=";", decimal=",", index=False)
+    frame.write_csv(tmp_path / "bare.csv", include_header=False)
+    with pytest.warns(TableWarning, match="column 'same' is constant"):
+        whole = fitted(more)
+    with pytest.warns(TableWarning, match="semicolons"):
+        pieces = fitted(tmp_path / "semicolons.csv", 1)
+    assert_same(whole, pieces)
+    assert pieces.schema_.variables[-1].kind == "continuous"
+    with pytest.warns(TableWarning, match="looks like a row"):
+        assert_same(fitted(frame), fitted(tmp_path / "bare.csv", 1))

@@ -73,6 +73,10 @@ FILES = [
     Nasty("decimal_commas.csv", csv(sep=";", decimal=","), KINDS, "decimal comma"),
     Nasty("decimal_commas.tsv", csv(sep="\t", decimal=","), KINDS, "decimal comma"),
     Nasty("no_header.csv", csv(header=False), positional(KINDS), "looks like a row"),
+    Nasty(
+        "no_header_ids.csv", csv(with_column("who", [f"p{i}" for i in range(N)]), header=False),
+        positional(KINDS), "x3 to name rows by it",
+    ),
     Nasty("no_header.data", csv(header=False), positional(KINDS), "looks like a row"),
     Nasty("blanks_after_commas.csv", csv().replace(",", ", "), KINDS),
     Nasty("names_with_blanks.csv", csv(FRAME.rename(columns=lambda name: f" {name} ")), KINDS),
@@ -233,6 +237,12 @@ def test_files_of_statistics_programs(tmp_path, suffix):
         assert table.coding.missing[3] == (suffix != "dta")
 
 
+def test_a_repeated_name_may_be_a_row(tmp_path):
+    (tmp_path / "d.csv").write_text("q,q,r\n1,2,a\n2,1,b\n")
+    with pytest.raises(InputError, match=r"d.csv: columns 1 and 2 have the same name 'q'.*say --header no"):
+        encode(tmp_path / "d.csv")
+
+
 def test_options_overrule_what_was_found(tmp_path):
     from mixmem.data.dialect import Dialect
 
@@ -277,3 +287,48 @@ def test_files_under_a_name_that_says_nothing(tmp_path):
     (tmp_path / "d.csv").write_text(csv())
     with pytest.raises(InputError, match="holds one table; expected its name without ::y"):
         encode(f"{tmp_path / 'd.csv'}::y")
+
+
+def test_later_texts_are_read_by_the_form_that_was_learned():
+    dates = [f"{1 + i % 28:02d}/{1 + i % 12:02d}/2020" for i in range(N)]
+    weights = [f"{1 + i % 9},{100 + 7 * i} kg" for i in range(N)]
+    frame = FRAME.assign(when=dates, weight=weights)
+    with pytest.warns(TableWarning, match="such as '1,100 kg', read as 1100"):
+        table = encode(frame, kinds={"when": "continuous"})
+    forms = {variable.name: variable.written for variable in table.schema.variables}
+    assert forms == {"sex": "", "vote": "", "height": "", "when": "day first", "weight": "0"}
+    alone = encode(frame.assign(when="11/01/2020", weight="6,290 kg").iloc[[0]], table.schema)
+    assert [column.values[0] for column in alone.coding.columns[3:]] == [18272.0, 6290.0]
+    with pytest.raises(InputError, match="'0,5 kg'; expected a number written as the others are"):
+        encode(frame.assign(weight="0,5 kg"), table.schema)
+
+
+@pytest.mark.parametrize(("mark", "largest"), [(".", 9159.0), (",", 9.159)])
+def test_a_file_of_decimal_commas_has_no_other_marks(tmp_path, mark, largest):
+    column = [f"{1 + i % 9}{mark}{100 + i}" for i in range(N - 1)] + [f"9{mark}159"]
+    height = FRAME["height"].astype(str).str.replace(".", ",")
+    frame = FRAME.assign(height=height, v=[f"{text} kg" for text in column], w=column)
+    (tmp_path / "d.csv").write_text(csv(frame, sep=";"))
+    table, _ = coded(tmp_path / "d.csv")
+    assert kinds_of(table) == KINDS | {"v": "continuous", "w": "continuous"}
+    assert [coding.values.max() for coding in table.coding.columns[3:]] == [largest, largest]
+
+
+def test_blanks_late_in_a_file_are_dropped_too(tmp_path):
+    rows = [f"{'c ' if i > 1500 and i % 3 == 0 else 'c' if i % 2 else 'd'},{i % 3}" for i in range(2000)]
+    (tmp_path / "d.csv").write_text("a,b\n" + "\n".join(rows))
+    assert coded(tmp_path / "d.csv")[0].schema.variables[0].levels == ("c", "d")
+
+
+ODD = {
+    "empty lines": lambda text: "\n\n" + text,
+    "old Mac": lambda text: text.replace("\n", "\r"),
+    "Excel": lambda text: "sep=;\n" + text.replace(",", ";"),
+}
+
+
+@pytest.mark.parametrize("change", ODD.values(), ids=ODD)
+def test_odd_beginnings_and_ends_of_lines(tmp_path, change):
+    (tmp_path / "d.csv").write_bytes(change(csv()).encode())
+    table, _ = coded(tmp_path / "d.csv")
+    assert (kinds_of(table), table.n_rows) == (KINDS, N)

@@ -143,7 +143,7 @@ def test_files_and_copies(tmp_path):
         with pytest.raises(InputError, match="does not hold the documents"):
             again.coherence()
         assert len(again.coherence(DRAWN.counts)) == 4
-    with pytest.raises(InputError, match="holds topics of documents; expected TopicModel"):
+    with pytest.raises(InputError, match="holds topics of documents, not a model that mixmem fit wrote"):
         load(tmp_path / "m.mixmem")
     table = simulate_gdlm(100, 9, 2, random_state=0).frame
     GDLM(2, alpha0=1.0, refine=None, random_state=0).fit(table).save(tmp_path / "g.mixmem")

@@ -58,7 +58,7 @@ def test_groups_are_found_where_they_are(fitted):
     assert np.abs(np.diff(naive, axis=0)).sum() < np.abs(np.diff(means, axis=0)).sum()  # drawn towards each other
     assert (found.degrees, found.left_out, found.notes) == (2, 0, ())
     assert found.p_value < 1e-6
-    assert found.summary.startswith("the groups by group differ (p = below 0.001), most in component")
+    assert found.summary.startswith("the groups by group differ (p < 0.001), most in component")
     assert ((found.means["lower"] < found.means["mean"]) & (found.means["mean"] < found.means["upper"])).all()
     same = model.compare(frame.drop(columns="group"), by=frame["group"].to_numpy())
     pd.testing.assert_frame_equal(found.means, same.means)
@@ -139,7 +139,7 @@ def test_the_command(fitted, tmp_path, capsys):
     frame.assign(w=np.linspace(0.5, 2, len(frame))).to_csv(tmp_path / "d.csv", index=False)
     assert main(["compare", str(tmp_path / "fit"), str(tmp_path / "d.csv"), "--by", "group", "--weight", "w"]) == 0
     out = capsys.readouterr().out
-    assert "The groups by group differ (p = below 0.001)" in out
+    assert "The groups by group differ (p < 0.001)" in out
     folder = tmp_path / "fit" / "compare-group"
     assert sorted(path.name for path in folder.iterdir()) == [
         "compare.json",
@@ -150,3 +150,14 @@ def test_the_command(fitted, tmp_path, capsys):
     assert json.loads((folder / "compare.json").read_text())["test"]["degrees"] == 2
     assert main(["compare", str(tmp_path / "fit"), str(tmp_path / "d.csv"), "--by", "gr"]) == 2
     assert "--by: there is no column 'gr'" in capsys.readouterr().err
+
+
+def test_the_command_takes_ids_and_model_files(fitted, tmp_path, capsys):
+    model, frame, _ = fitted
+    model.save(tmp_path / "model.mixmem")
+    frame.assign(who=[f"p{i}" for i in range(len(frame))]).to_csv(tmp_path / "d.csv", index=False)
+    arguments = ["compare", str(tmp_path / "model.mixmem"), str(tmp_path / "d.csv"), "--by", "group", "--id", "who"]
+    assert main(arguments) == 0, capsys.readouterr().err
+    assert (tmp_path / "compare-group" / "means.csv").is_file()
+    with pytest.raises(InputError, match="on is the name of a column, or a list of names"):
+        model.regress(frame, np.ones(len(frame)))

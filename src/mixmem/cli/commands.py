@@ -294,7 +294,7 @@ def compare(
         id_column, missing=options.missing_of(missing), dialect=options.dialect_of(delimiter, decimal, header)
     )
     sampling = {"weight": weight, "cluster": cluster, "stratum": stratum}
-    where = out or folder / f"compare-{by}"
+    where = out or (folder if folder.is_dir() else folder.parent) / f"compare-{by}"
     with options.shown(quiet, verbose), staged_folder(where, COMPARE_FILES) as place:
         result = run_compare(folder, data, by, described, sampling=sampling, level=level, jobs=jobs, quiet=quiet)
         write_compare(place, result)

@@ -54,7 +54,7 @@ def run_compare(
         raise InputError(f"{folder} holds no model.mixmem; expected the folder that `mixmem fit` wrote")
     fitted = stored_model(model, jobs)
     with current().stage("reading"):
-        source = read_table(data, row_id=described.row_id, dialect=described.dialect)
+        source = read_table(data, dialect=described.dialect)
         named = {"--by": by, **{f"--{name}": column for name, column in sampling.items() if column is not None}}
         columns = {}
         for option, name in named.items():

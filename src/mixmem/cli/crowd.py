@@ -252,7 +252,8 @@ def crowd_text(run: CrowdRun, out: Path) -> str:
             "each counts"
         )
     if d["random_workers"]:
-        lines.append(f"{d['random_workers']:,} workers label at random ({d['random_label_share']:.1%} of the labels)")
+        who = "workers label" if d["random_workers"] > 1 else "worker labels"
+        lines.append(f"{d['random_workers']:,} {who} at random ({d['random_label_share']:.1%} of the labels)")
     return "\n".join([*lines, written(out, CROWD_FILES, "report.html")])
 
 

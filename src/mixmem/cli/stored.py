@@ -14,8 +14,8 @@ from mixmem.parameters import check_parameters
 
 
 def stored_model(model: Path, jobs: int | None) -> Learner:
-    """Return the model in a file, to be used with so many threads."""
-    fitted = Learner.load(model)
+    """Return the model in a file, or in the folder of a fit, to be used with so many threads."""
+    fitted = Learner.load(model / "model.mixmem" if model.is_dir() else model)
     fitted.n_jobs = jobs
     check_parameters({"n_jobs": jobs})
     return fitted

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from mixmem.data.table import Table
 from mixmem.data.table_checks import blanked
 from mixmem.data.united_levels import Recoding, coded_growing
 from mixmem.engine.rows import n_stretches, stretch_rows
-from mixmem.errors import InputError
+from mixmem.errors import InputError, TableWarning
 from mixmem.kernels import ROW_BLOCK
 from mixmem.typing import Array
 from mixmem.words import suggestion
@@ -91,12 +92,19 @@ class Reading:
         table, weights = self._prepared(_narrow(self.source.pick(spans)), given)
         if weights is not None and not weights.any():
             raise InputError("every weight of the sample is zero; expected some rows to count")
-        try:
+        if table.n_rows == self.n_rows:
             return encode(table, kinds=kinds, weights=weights)
+        where = f"in a sample of {table.n_rows:,} rows spread over the table: "
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", TableWarning)
+                found = encode(table, kinds=kinds, weights=weights)
         except InputError as error:
-            if table.n_rows == self.n_rows:
-                raise
-            raise InputError(f"in a sample of {table.n_rows:,} rows spread over the table: {error}") from error
+            raise InputError(f"{where}{error}") from error
+        remarks = tuple(f"{where}{remark}" for remark in found.remarks)
+        for remark in remarks:
+            warnings.warn(remark, TableWarning, stacklevel=2)
+        return replace(found, remarks=remarks)
 
 
 def _narrow(table: Table) -> Table:

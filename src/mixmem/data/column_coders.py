@@ -27,7 +27,7 @@ from mixmem.data.integer_columns import row_blocks
 from mixmem.data.kinds import KINDS
 from mixmem.data.kinds.base import NumberKind
 from mixmem.data.level_text import canonical_text, is_float, is_integer, type_of_texts
-from mixmem.data.number_texts import number_of, written_days, written_numbers
+from mixmem.data.number_texts import number_of, read_by, written_days, written_numbers
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.table import Coded, Column, Locus, Table, Unusable, usable
 from mixmem.data.value_grid import Measured, Taken, measure, rounded
@@ -48,30 +48,41 @@ def are_whole(matrix: np.ndarray) -> np.ndarray:
     return whole
 
 
-def as_numbers(column: Column, position: int, table: Table) -> np.ndarray:
-    """A column as floats (n,), NaN where missing; a text that is no number is refused."""
+def as_numbers(column: Column, position: int, table: Table, form: str = "") -> np.ndarray:
+    """A column as floats (n,), NaN where missing; a text that is no number is refused.
+
+    Texts that are no plain numbers are read by the ``form`` that a model has learned for them.
+    """
+    return numbers_and_form(column, position, table, form)[0]
+
+
+def numbers_and_form(column: Column, position: int, table: Table, form: str = "") -> tuple[np.ndarray, str]:
+    """The same, and the form by which texts were read, "" if they are plain numbers; found where it is not given."""
     if isinstance(column, Unusable) and column.days is not None:
-        return column.days
+        return column.days, ""
     column = usable(column)
     if isinstance(column, np.ndarray):
-        return column.astype(np.float64)
+        return column.astype(np.float64), ""
     values = np.append([number_of(value) for value in column.values], np.nan)
     used = np.unique(column.codes[column.codes >= 0])
+    texts = [str(column.values[at]) for at in used]
+    if form:
+        values[used] = read_by(texts, form)
+    elif not np.isfinite(values[used]).all():
+        found = written_numbers(texts, decimal_comma=table.decimal_comma) or written_days(texts)
+        if found is not None:
+            values[used], form = found.values, found.form
     if (odd := used[~np.isfinite(values[used])]).size:
-        texts = [str(column.values[at]) for at in used]
-        written = written_numbers(texts)
-        found = written_days(texts) if written is None else written.values
-        if found is None:
-            row, name = int(np.argmax(column.codes == odd[0])), table.names[position]
-            value = column.values[odd[0]]
-            if math.isinf(values[odd[0]]):
-                raise infinite_cell(name, value, row, table)
-            raise InputError(
-                f"column {name!r}, {row_words(table, row)} holds {value!r}; expected a number: declare the column "
-                "categorical, or the text missing"
-            )
-        values[used] = found
-    return values[column.codes]
+        row, name = int(np.argmax(column.codes == odd[0])), table.names[position]
+        value = column.values[odd[0]]
+        if math.isinf(values[odd[0]]):
+            raise infinite_cell(name, value, row, table)
+        raise InputError(
+            f"column {name!r}, {row_words(table, row)} holds {value!r}; expected a number"
+            + (" written as the others are" if form else "")
+            + ": declare the column categorical, or the text missing"
+        )
+    return values[column.codes], form
 
 
 # --- Numbers and genotypes
@@ -86,6 +97,8 @@ class NumberColumn:
     kind: str
     whole: bool
     asked: Asked
+    written: str = ""
+    """How texts were read as numbers, if they are not plain ones."""
 
     @cached_property
     def measured(self) -> Measured:
@@ -128,7 +141,7 @@ class NumberColumn:
                 return
             value_type = "int" if self.whole else "float"
             atoms = tuple(canonical_text(int(atom) if self.whole else atom, value_type) for atom in found.atoms)
-            variable = Variable(name, atoms, value_type, self.kind)
+            variable = Variable(name, atoms, value_type, self.kind, written=self.written)
         else:
             variable = schema.variables[self.position]
         yield self.position, ColumnCoding(variable, found.values, found.edges, found.knots, missing, found.resolution)

@@ -11,7 +11,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from mixmem.data.asked import Asked
-from mixmem.data.column_coders import GenotypeColumns, NumberColumn, ValueColumn, are_whole, as_numbers
+from mixmem.data.column_coders import (
+    GenotypeColumns,
+    NumberColumn,
+    ValueColumn,
+    are_whole,
+    as_numbers,
+    numbers_and_form,
+)
 from mixmem.data.column_refusals import empty_column, infinite_cell, unusable_column
 from mixmem.data.infer_kinds import MOST_INTEGERS, _kind_of
 from mixmem.data.integer_columns import EXACT, NARROW, IntegerColumns
@@ -102,13 +109,14 @@ def _of_values(position: int, column: Coded, table: Table, asked: Asked) -> Colu
         return _of_texts(texts, table, asked)
     if kind is not None and KINDS[kind].cells == "levels":
         return texts
-    numbers = as_numbers(column, position, table)
+    known = "" if asked.schema is None else asked.schema.variables[position].written
+    numbers, form = numbers_and_form(column, position, table, known)
     whole = bool(are_whole(numbers[:, None])[0])
     if kind is None:
         kind = _kind_of(numbers, np.nanmin(numbers), np.nanmax(numbers), whole)
         if not KINDS[kind].number:
             return texts
-    return NumberColumn(position, numbers, kind, whole, asked)
+    return NumberColumn(position, numbers, kind, whole, asked, form)
 
 
 def _of_texts(texts: ValueColumn, table: Table, asked: Asked) -> Columns:
@@ -116,19 +124,19 @@ def _of_texts(texts: ValueColumn, table: Table, asked: Asked) -> Columns:
     values, name = texts.values, table.names[texts.position]
     if len(values) <= MOST_INTEGERS or not all(isinstance(value, str) for value in values):
         return texts
-    written = written_numbers(values)
+    written = written_numbers(values, decimal_comma=table.decimal_comma)
     if written is not None:
-        numbers = as_numbers(texts.column, texts.position, table)
+        numbers = as_numbers(texts.column, texts.position, table, written.form)
         whole = bool(are_whole(numbers[:, None])[0])
         kind = _kind_of(numbers, np.nanmin(numbers), np.nanmax(numbers), whole)
         asked.judged.remarks.append(
-            f"column {name!r} holds numbers {written.words}, such as {values[0]!r}, and is read as {kind}; say --kind "
-            f"{name}=categorical if they are names"
+            f"column {name!r} holds numbers {written.words}, such as {values[0]!r}, read as {written.values[0]:g}, and "
+            f"is {kind}; say --kind {name}=categorical if they are names"
         )
-        return NumberColumn(texts.position, numbers, kind, whole, asked)
+        return NumberColumn(texts.position, numbers, kind, whole, asked, written.form)
     days = written_days(values)
     if days is not None:
-        asked.judged.leave_out(texts.position, unusable_column(Unusable(name, "dates", days)))
+        asked.judged.leave_out(texts.position, unusable_column(Unusable(name, "dates", days.values)))
     return texts
 
 

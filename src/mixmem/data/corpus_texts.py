@@ -12,6 +12,7 @@ import polars as pl
 from scipy import sparse
 
 from mixmem.data.corpus import Corpus, from_columns
+from mixmem.data.dialect import dialect_of
 from mixmem.data.polars_panics import panics_as_errors
 from mixmem.data.text_encodings import as_utf8, opened, read_bytes
 from mixmem.errors import InputError
@@ -112,9 +113,9 @@ def _frame(path: Path) -> pl.DataFrame:
         with panics_as_errors():
             if suffix == ".parquet":
                 return pl.read_parquet(path)
-            separator = "\t" if suffix == ".tsv" else ","
-            raw = io.BytesIO(as_utf8(read_bytes(path), str(path)))
-            return pl.read_csv(raw, separator=separator, infer_schema_length=None)
+            raw = as_utf8(read_bytes(path), str(path))
+            separator = str(dialect_of(raw, "\t" if suffix == ".tsv" else ",").separator)
+            return pl.read_csv(io.BytesIO(raw), separator=separator, infer_schema_length=None)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = " ".join(str(error).split())[:120]
         raise InputError(f"{path} cannot be read as {suffix} ({reason}); check what the file is") from None

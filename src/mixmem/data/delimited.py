@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 FLOAT_DIGITS = 15
 """Digits before the point that a float holds exactly."""
 
+THOUSANDS_POINTS = re.compile(r"[+-]?([0-9]{1,3}|[1-9][0-9]{0,2}(\.[0-9]{3})+)")
 SAMPLED_ROWS = 1_000
 
 PIECE_BYTES = 16_000_000
@@ -49,6 +50,7 @@ def delimited(raw: bytes, where: str, expected: str | None, given: Dialect | Non
     raw = as_utf8(raw, where)
     if not raw or raw.isspace():
         raise InputError(f"{where} is empty; expected a header line and rows (0 sample(s) found)")
+    raw, given = plain_lines(raw, given)
     dialect = dialect_of(raw, expected, given)
     remarks = tuple(f"{where}: {remark}" for remark in dialect.remarks)
     separator = str(dialect.separator)
@@ -71,7 +73,19 @@ def delimited(raw: bytes, where: str, expected: str | None, given: Dialect | Non
         row_ids, frame, names = frame[:, 0].to_numpy(), frame[:, 1:], names[1:]
     frame.columns = names
     table = from_polars(frame, untyped=True)
-    return Table(table.names, table.columns, table.n_rows, row_ids, not dialect.header, remarks=remarks)
+    positional = not dialect.header
+    return Table(table.names, table.columns, table.n_rows, row_ids, positional, None, remarks, dialect.decimal == ",")
+
+
+def plain_lines(raw: bytes, given: Dialect | None = None) -> tuple[bytes, Dialect | None]:
+    """Return a text with line feeds, without empty lines before it and without Excel's line that names the separator,
+    which is then given."""
+    if b"\n" not in raw:
+        raw = raw.replace(b"\r", b"\n")
+    raw = raw.lstrip(b"\r\n")
+    if found := re.match(rb"sep=([^\r\n])\r?\n", raw):
+        raw, given = raw[found.end() :], replace(given or Dialect(), separator=found[1].decode())
+    return raw, given
 
 
 def names_in(raw: bytes, where: str, dialect: Dialect) -> tuple[str, ...]:
@@ -89,7 +103,10 @@ def _names(raw: bytes, where: str, separator: str) -> list[str]:
     for position, name in enumerate(names, start=1):
         if name == "" and position > 1:
             raise InputError(f"{where}: column {position} has no name in the header; give it one")
-    refuse_duplicates(names)
+    try:
+        refuse_duplicates(names)
+    except InputError as error:
+        raise InputError(f"{where}: {error}; if the first line holds no names, say --header no") from error
     return names
 
 
@@ -170,15 +187,22 @@ class Text:
             integers, real = _numbers_of(sample)
             if sample.height < SAMPLED_ROWS:
                 return sample.cast(real | dict.fromkeys(integers, pl.Int64))  # type: ignore[arg-type]
-            small = {name: pl.Int8 if length <= 2 else pl.Int64 for name, length in integers.items()}
-            for types in (small, dict.fromkeys(integers, pl.Int64)):
-                with suppress(pl.exceptions.PolarsError):
-                    return self._read(schema_overrides={**types, **real})
-            return self._read()
+            frame = self._typed(integers, real)
+            return self._cleaned(self._read()) if _has_blanks(frame.select(pl.col(pl.String))) else frame
         except pl.exceptions.PolarsError as error:
             self.refuse_ragged()
             reason = str(error).strip().splitlines()[0]
             raise InputError(f"{self.where} is not well-formed delimited text ({reason}); check its quotes") from error
+
+    def _typed(self, integers: dict[str, int], real: dict[str, type[pl.DataType]]) -> pl.DataFrame:
+        """All rows with the types of a sample, as far as they hold."""
+        import polars as pl
+
+        small = {name: pl.Int8 if length <= 2 else pl.Int64 for name, length in integers.items()}
+        for types in (small, dict.fromkeys(integers, pl.Int64)):
+            with suppress(pl.exceptions.PolarsError):
+                return self._read(schema_overrides={**types, **real})
+        return self._read()
 
     def _read(self, **how: object) -> pl.DataFrame:
         """All cells as texts, unless ``how`` says otherwise."""
@@ -202,6 +226,8 @@ class Text:
         frame = frame.with_columns(pl.when(pl.all().is_in(MISSING_TEXTS)).then(None).otherwise(pl.all()).name.keep())
         if self.decimal_comma:
             commas = [column.name for column in frame.get_columns() if _decimal_commas(column)]
+            points = [column.name for column in frame.get_columns() if _thousands_points(column)]
+            frame = frame.with_columns(pl.col(points).str.replace_all(".", "", literal=True))
             frame = frame.with_columns(pl.col(commas).str.replace(",", ".", literal=True))
         integers, real = _numbers_of(frame)
         return frame.cast(real | dict.fromkeys(integers, pl.Int64))  # type: ignore[arg-type]
@@ -226,7 +252,7 @@ def _has_blanks(sample: pl.DataFrame) -> bool:
     """Whether some cell begins or ends with a blank."""
     import polars as pl
 
-    return bool(sample.height) and any(sample.select(pl.all().str.contains(r"^\s|\s$").any()).row(0))
+    return bool(sample.height and sample.width) and any(sample.select(pl.all().str.contains(r"^\s|\s$").any()).row(0))
 
 
 def _numbers_of(frame: pl.DataFrame) -> tuple[dict[str, int], dict[str, type[pl.DataType]]]:
@@ -238,6 +264,12 @@ def _numbers_of(frame: pl.DataFrame) -> tuple[dict[str, int], dict[str, type[pl.
         name: pl.Float64 for name, length in lengths.items() if length == 0 and _all_real(frame[name])
     }
     return {name: length for name, length in lengths.items() if length > 0}, real
+
+
+def _thousands_points(column: pl.Series) -> bool:
+    """Whether a column of texts holds whole numbers only, some with points between thousands."""
+    texts = column.unique().drop_nulls().to_list()
+    return any("." in text for text in texts) and all(map(THOUSANDS_POINTS.fullmatch, texts))
 
 
 def _decimal_commas(column: pl.Series) -> bool:

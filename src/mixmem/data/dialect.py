@@ -22,6 +22,8 @@ LEAST_LINES = 5
 AGREEING = 0.9
 """Share of lines that must have as many fields as the first for a separator to be believed."""
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
+ENGLISH = re.compile(r"[^0-9]{0,3}[0-9]{1,3}(,[0-9]{3})+\.[0-9]")
+"""Commas between thousands before a decimal point."""
 WHOLE_OR_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+(,[0-9]+)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 
 
@@ -68,7 +70,8 @@ def dialect_of(raw: bytes, expected: str | None, given: Dialect | None = None) -
     decimal = given.decimal or _decimal(records, separator)
     if decimal == "," and not given.decimal:
         remarks.append("numbers are written with a decimal comma; say --decimal . if that is wrong")
-    row_names = len(records) > 1 and all(len(record) == len(records[0]) + 1 for record in records[1:])
+    row_names = len(records) > 1 and len(records[0]) > 1
+    row_names = row_names and all(len(record) == len(records[0]) + 1 for record in records[1:])
     header = (row_names or _has_header(records, decimal)) if given.header is None else given.header
     if not header and given.header is None:
         remarks.append(
@@ -138,26 +141,34 @@ def _commas_are_decimal(records: Sequence[Sequence[str]]) -> bool:
 
 
 def _decimal(records: Sequence[Sequence[str]], separator: str) -> str:
-    return "," if separator != "," and _commas_are_decimal(records[1:]) else "."
+    if separator == ",":
+        return "."
+    fields = [field for record in records[1:] for field in record if "," in field]
+    english = any(ENGLISH.match(field) for field in fields)
+    return "," if not english and any(DECIMAL_COMMA.fullmatch(field) for field in fields) else "."
 
 
 def _has_header(records: Sequence[Sequence[str]], decimal: str) -> bool:
     """Whether the first line holds names: it does not if each of its fields could stand in its column below.
 
-    That is so of a value that comes again there, and of a number above numbers; 0, 1, 2, ... and 2019, 2020, 2021, ...
+    That is so of a value that comes again there, and of a number above numbers; 0, 1, 2, ... and 2019, 2021, 2023, ...
     are names.
     """
     first, rest = records[0] if records else [], records[1:]
     if not rest or first[0] == "" or _consecutive(first):
         return True
-    columns = [{record[j] for record in rest if j < len(record)} - {""} for j in range(len(first))]
-    return not all(_fits(field, column, decimal) for field, column in zip(first, columns, strict=True))
+    columns = [[record[j] for record in rest if j < len(record) and record[j]] for j in range(len(first))]
+    fits = [_fits(field, set(column), decimal) for field, column in zip(first, columns, strict=True)]
+    # a text that stands in no other row of its column, as a person's name does, tells nothing
+    telling = [fit for fit, column in zip(fits, columns, strict=True) if fit or 2 * len(set(column)) <= len(column)]
+    return not telling or not all(telling) or 2 * sum(fits) < len(fits)
 
 
 def _consecutive(first: Sequence[str]) -> bool:
     if len(first) < 3 or not all(field.isascii() and field.isdigit() for field in first):
         return False
-    return all(int(right) - int(left) == 1 for left, right in pairwise(first))
+    steps = {int(right) - int(left) for left, right in pairwise(first)}
+    return len(steps) == 1 and steps.pop() > 0
 
 
 def _fits(field: str, column: set[str], decimal: str) -> bool:

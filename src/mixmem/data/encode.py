@@ -301,7 +301,7 @@ def encode_as(X: Any, kinds: Mapping[str, str] | None, missing: Any = None, weig
 def numbers_of(table: Table, variable: Variable, position: int) -> np.ndarray:
     """A table's column of numbers (n,) as read, NaN where missing; matched by name, in a bare array by position."""
     at = position if table.positional else table.names.index(variable.name)
-    return as_numbers(table.column(at), at, table)
+    return as_numbers(table.column(at), at, table, variable.written)
 
 
 def decode(codes: np.ndarray, coding: Coding) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 _WRITTEN = re.compile(
-    r"(?P<sign>[+-]?)\s*(?P<currency>[$€£¥]?)\s*(?P<number>[0-9](?:[0-9.,' \u00a0\u202f]*[0-9])?)\s*"
+    r"(?P<sign>[+\u2212-]?)\s*(?P<currency>[$€£¥]?)\s*(?P<number>[0-9](?:[0-9.,' \u00a0\u202f]*[0-9])?)\s*"
     r"(?P<unit>%|[$€£¥]|[A-Za-z°µ²³/]{1,8})?"
 )
 _GAPS = " '\u00a0\u202f"
@@ -32,16 +32,25 @@ _DATE = re.compile(
 )
 
 
+DAYS = ("month first", "day first")
+"""Forms of dates: which number comes first where the year is last."""
+
+
 @dataclass(frozen=True)
 class Written:
-    """Texts read as numbers: ``values`` (m,), and what they are written with, in words."""
+    """Texts read as numbers or days: ``values`` (m,), the ``form`` by which they were read, which later texts of the
+    column are read by, and what they are written with, in words."""
 
     values: np.ndarray
-    words: str
+    form: str
+    words: str = ""
 
 
-def written_numbers(texts: Sequence[str]) -> Written | None:
+def written_numbers(texts: Sequence[str], *, decimal_comma: bool = False) -> Written | None:
     """Read texts as numbers with one currency or unit, or with marks between thousands; None if one is not so.
+
+    ``decimal_comma`` says that the file writes numbers with decimal commas; else commas between three digits part
+    thousands.
 
     >>> written_numbers(["$14,905", "$870"]).values.tolist()
     [14905.0, 870.0]
@@ -58,31 +67,49 @@ def written_numbers(texts: Sequence[str]) -> Written | None:
     numbers = [match["number"] for match in parts]
     if len(signs) > 1 or (not any(*signs) and all(number.isdigit() for number in numbers)):
         return None  # digits alone may be codes
-    for form, thousands, decimal in _FORMS:
-        if all(map(form.fullmatch, numbers)):
-            drop = str.maketrans("", "", thousands)
-            values = [float(number.translate(drop).replace(decimal, ".")) for number in numbers]
-            signed = [-value if match["sign"] == "-" else value for value, match in zip(values, parts, strict=True)]
+    for form in (1, 2, 0) if decimal_comma else (0, 1, 2):
+        if all(map(_FORMS[form][0].fullmatch, numbers)):
             mark = "".join(*signs) if any(*signs) else "marks between thousands or a decimal comma"
-            return Written(np.array(signed), f"with {mark}")
+            return Written(read_by(texts, str(form)), str(form), f"with {mark}")
     return None
 
 
-def written_days(texts: Sequence[str]) -> np.ndarray | None:
+def written_days(texts: Sequence[str]) -> Written | None:
     """Read texts as dates, in days since 1970; None if one is no date.
 
-    >>> written_days(["1970-01-02", "1971-01-01"]).tolist()
+    >>> written_days(["1970-01-02", "1971-01-01"]).values.tolist()
     [1.0, 365.0]
     """
     if not texts or not all(_DATE.fullmatch(text.strip()) for text in texts):
         return None
-    import pandas as pd
-
     first = [int(re.split(r"[-/.]", text.strip(), maxsplit=1)[0]) for text in texts]
     day_first = any(12 < number <= 31 for number in first) or any("." in text for text in texts)
-    times = pd.to_datetime(pd.Series(texts), format="mixed", dayfirst=day_first, errors="coerce", utc=True)
-    days = ((times.dt.tz_localize(None) - pd.Timestamp(0)) / pd.Timedelta(days=1)).to_numpy(dtype=np.float64)
-    return None if np.isnan(days).any() else days
+    form = DAYS[day_first]
+    days = read_by(texts, form)
+    return None if np.isnan(days).any() else Written(days, form)
+
+
+def read_by(texts: Sequence[str], form: str) -> np.ndarray:
+    """Return the numbers (m,) that texts are by a form, NaN where one is not of it.
+
+    >>> read_by(["6,290 kg", "17"], "0").tolist(), read_by(["11/01/2020"], "day first").tolist()
+    ([6290.0, 17.0], [18272.0])
+    """
+    if form in DAYS:
+        import pandas as pd
+
+        dates = pd.Series([text if _DATE.fullmatch(text.strip()) else None for text in texts], dtype=object)
+        times = pd.to_datetime(dates, format="mixed", dayfirst=form == DAYS[1], errors="coerce", utc=True)
+        return np.asarray((times.dt.tz_localize(None) - pd.Timestamp(0)) / pd.Timedelta(days=1), dtype=np.float64)
+    pattern, thousands, decimal = _FORMS[int(form)]
+    drop = str.maketrans("", "", thousands)
+    values = np.full(len(texts), np.nan)
+    for at, text in enumerate(texts):
+        match = _WRITTEN.fullmatch(text.strip())
+        if match is not None and pattern.fullmatch(match["number"]):
+            value = float(match["number"].translate(drop).replace(decimal, "."))
+            values[at] = -value if match["sign"] in ("-", "\u2212") else value
+    return values
 
 
 def number_of(text: str) -> float:

@@ -40,6 +40,8 @@ class Variable:
         A kind's name: "categorical", "count", "continuous", "dosage", or one that was registered.
     ploidy : int
         Copies per genotype.
+    written : str
+        How the column's texts are read as numbers or days, where they are not plain numbers; "" for all others.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class Variable:
     value_type: str = "str"
     kind: str = "categorical"
     ploidy: int = 2
+    written: str = ""
 
     def __post_init__(self) -> None:
         if self.value_type not in VALUE_TYPES:
@@ -199,7 +202,7 @@ def variable_to_dict(variable: Variable) -> dict[str, Any]:
         "value_type": variable.value_type,
         "kind": variable.kind,
         "ploidy": variable.ploidy,
-    }
+    } | ({"written": variable.written} if variable.written else {})
 
 
 def variable_from_dict(document: dict[str, Any]) -> Variable:
@@ -210,6 +213,7 @@ def variable_from_dict(document: dict[str, Any]) -> Variable:
         document["value_type"],
         document["kind"],
         document.get("ploidy", 2),
+        document.get("written", ""),
     )
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from mixmem.data.delimited import delimited, names_in
+from mixmem.data.delimited import delimited, names_in, plain_lines
 from mixmem.data.dialect import Dialect, dialect_of
 from mixmem.data.files import reader_of
 from mixmem.data.folders import files_of
@@ -258,12 +258,16 @@ class TextFile:
             if head.startswith((b"\xff\xfe", b"\xfe\xff")):
                 raise InputError(f"{path} is UTF-16, which is not read in pieces; write it as UTF-8")
             head = head[: head.rfind(b"\n") + 1] or head
-            dialect = dialect_of(head, expected)
+            if b"\n" not in head and b"\r" in head:
+                raise InputError(f"{path} ends lines as old Macs did, which is not read in pieces; write it anew")
+            text, given = plain_lines(head)
+            before, head = len(head) - len(text), text
+            dialect = dialect_of(head, expected, given)
             for remark in dialect.remarks:
                 warnings.warn(f"{path}: {remark}", TableWarning, stacklevel=2)
             dialect = replace(dialect, remarks=())
             names = names_in(head, str(path), dialect)
-            file.seek(0)
+            file.seek(before)
             header = file.readline() if dialect.header else b""
             rows, offsets, row, inside = [0], [file.tell()], 0, False
             while piece := file.read(MARK_BYTES):

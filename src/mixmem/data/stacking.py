@@ -60,7 +60,7 @@ def stack(tables: Sequence[Table]) -> Table:
             _stack_column([table.column(j) for table in tables], name) for j, name in enumerate(first.names)
         )
     remarks = tuple(dict.fromkeys(remark for table in tables for remark in table.remarks))
-    return Table(first.names, columns, n_rows, row_ids, first.positional, first.loci, remarks)
+    return Table(first.names, columns, n_rows, row_ids, first.positional, first.loci, remarks, first.decimal_comma)
 
 
 def _stack_column(columns: Sequence[Column], name: str) -> Column:

@@ -94,6 +94,8 @@ class Table:
     """The columns are genotypes at these: one C-contiguous array of the codes of `pair_code`, -1 where missing."""
     remarks: tuple[str, ...] = ()
     """What was found when it was read that is not the usual, a sentence each."""
+    decimal_comma: bool = False
+    """Numbers in the texts have decimal commas."""
 
     def __post_init__(self) -> None:
         refuse_duplicates(self.names)

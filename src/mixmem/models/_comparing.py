@@ -126,8 +126,8 @@ class Comparing:
         (2, 9)
         """
         names = [on] if isinstance(on, str) else list(on)
-        if not names:
-            raise InputError("on names no column; expected at least one covariate")
+        if not names or not all(isinstance(name, str) for name in names):
+            raise InputError("on is the name of a column, or a list of names; add covariates to the table as columns")
         table, source = self._with_source(X)
         covariates = {name: self._of(source, name, table, "on") for name in names}
         sampled = self._sampled(source, table, sample_weight, clusters, strata)

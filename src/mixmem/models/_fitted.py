@@ -325,7 +325,15 @@ class Fitted(Comparing):
         """Read a model that :meth:`save` wrote, of this version or an earlier one; what no fit gives is refused."""
         arrays, header = load_model(path)
         if header.get("model") == "topics":
-            raise InputError(f"{path} holds topics of documents; expected TopicModel.load, or another model file")
+            raise InputError(
+                f"{path} holds topics of documents, not a model that mixmem fit wrote; read it in Python with "
+                "TopicModel.load, whose transform gives memberships"
+            )
+        if "kind" in header:
+            raise InputError(
+                f"{path} holds no model of a table that mixmem fit wrote; for crowd labels use mixmem crowd --update, "
+                "or DawidSkene.load in Python"
+            )
         try:
             if "coding" in header:
                 coding = Coding.from_dict(header["coding"])

@@ -60,11 +60,11 @@ class Comparison:
     def summary(self) -> str:
         """Say in a sentence whether groups differ, and where most."""
         if self.p_value >= 0.05:
-            return f"the groups by {self.by} do not differ more than chance gives (p = {_p(self.p_value)})"
+            return f"the groups by {self.by} do not differ more than chance gives ({_p(self.p_value)})"
         most = self.differences.loc[self.differences["difference"].abs().idxmax()]
         way = "more" if most["difference"] > 0 else "less"
         return (
-            f"the groups by {self.by} differ (p = {_p(self.p_value)}), most in component {most['component']}: "
+            f"the groups by {self.by} differ ({_p(self.p_value)}), most in component {most['component']}: "
             f"{most['group']} has {abs(most['difference']):.2f} {way} of it than {most['other']} "
             f"({most['lower']:.2f} to {most['upper']:.2f})"
         )
@@ -270,4 +270,4 @@ def _wald(found: MeanMemberships, hot: Array) -> tuple[float, int]:
 
 
 def _p(value: float) -> str:
-    return "below 0.001" if value < 0.001 else f"{value:.3f}"
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"

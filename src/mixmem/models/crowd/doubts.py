@@ -90,7 +90,7 @@ def _shares(labels: Labels, fit: Fit) -> list[Notice]:
         "shares-left-votes", "serious",
         f"{what} {'has' if len(gone) == 1 else 'have'} quite other shares among the labels found than among the votes "
         f"(classes differ by {left:.0%} in all)",
-        "look at the tasks concerned; compare with model='bwa' or 'majority', or give some gold labels",
+        "look at the tasks concerned; compare with the models bwa and majority (--model bwa), or give some gold labels",
     )]  # fmt: skip
 
 
@@ -107,7 +107,8 @@ def _usual_labels(labels: Labels, fit: Fit) -> list[Notice]:
     return [Notice(
         "class-under-another-name", "serious",
         f"tasks found to be {short(str(labels.classes[j]))!r} were mostly labelled {usual}{others}",
-        "the classes may have changed places: look at these tasks, or compare with model='bwa' or 'majority'",
+        "the classes may have changed places: look at these tasks, or compare with the models bwa and majority "
+        "(--model bwa)",
     )]  # fmt: skip
 
 
@@ -122,5 +123,6 @@ def _nobody(labels: Labels, fit: Fit) -> list[Notice]:
     return [Notice(
         "labels-nobody-gave", severity,
         f"{alone:,} of {labels.n_tasks:,} tasks got a label that none of their workers gave",
-        "look at them (agreement 0 in tasks_ and labels.csv), or compare with model='bwa' or 'majority'",
+        "look at them (agreement 0 in labels.csv, tasks_ in Python), or compare with the models bwa and majority "
+        "(--model bwa)",
     )]  # fmt: skip

@@ -138,7 +138,8 @@ def test_a_cell_that_cannot_be_coded_is_named_with_its_file(frame, tmp_path):
 def test_dialects_are_found_in_files_that_are_read_in_pieces(frame, tmp_path):
     size = pl.Series("size", np.round(np.random.default_rng(0).normal(5.0, 1.0, ROWS), 1))
     more = frame.with_columns(size, same=pl.lit(7))
-    more.to_pandas().to_csv(tmp_path / "semicolons.csv", sep=";", decimal=",", index=False)
+    commas = more.with_columns(pl.col("size").cast(pl.String).str.replace(".", ",", literal=True))
+    commas.write_csv(tmp_path / "semicolons.csv", separator=";")
     frame.write_csv(tmp_path / "bare.csv", include_header=False)
     with pytest.warns(TableWarning, match="column 'same' is constant"):
         whole = fitted(more)

@@ -1087,6 +1087,16 @@ def test_help_imports_nothing_heavy():
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_fit_imports_no_more_than_it_needs():
+    code = (
+        "import sys, mixmem.cli.fit; "
+        "heavy = {'scipy.stats', 'scipy.optimize', 'scipy.special', 'pandas', 'sklearn', 'matplotlib', 'distributed'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_the_module_runs_as_a_program(tmp_path):
     command = [
         sys.executable,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +14,11 @@ from mixmem.data.table_checks import check_weights
 from mixmem.engine.local import threads
 from mixmem.errors import InputError
 from mixmem.likelihood.memberships import RowFit
-from mixmem.results.compare import Comparison, Regression, Sampled, compare_groups, regress
 from mixmem.typing import Array
 from mixmem.words import suggestion
+
+if TYPE_CHECKING:  # they bring SciPy, which no fit needs
+    from mixmem.results.compare import Comparison, Regression, Sampled
 
 
 class Comparing:
@@ -78,6 +80,8 @@ class Comparing:
         >>> bool(found.p_value < 1e-6), found.means.shape
         (True, (4, 8))
         """
+        from mixmem.results.compare import compare_groups
+
         table, source = self._with_source(X)
         groups = self._of(source, by, table, "by")
         sampled = self._sampled(source, table, sample_weight, clusters, strata)
@@ -125,6 +129,8 @@ class Comparing:
         >>> model.regress(frame, on="age").effects.shape
         (2, 9)
         """
+        from mixmem.results.compare import regress
+
         names = [on] if isinstance(on, str) else list(on)
         if not names or not all(isinstance(name, str) for name in names):
             raise InputError("on is the name of a column, or a list of names; add covariates to the table as columns")
@@ -160,6 +166,8 @@ class Comparing:
         return values
 
     def _sampled(self, source: Table | None, table: Encoded, weight: Any, clusters: Any, strata: Any) -> Sampled:
+        from mixmem.results.compare import Sampled
+
         weights = table.weights
         if weight is not None:
             weights = check_weights(self._of(source, weight, table, "sample_weight"), table.n_rows)

@@ -8,8 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri
-from scipy.stats import chi2
+from scipy.special import chdtrc, expit, logit, ndtr, ndtri
 
 from mixmem.data.encode import Encoded
 from mixmem.data.infer_kinds import MOST_INTEGERS
@@ -141,7 +140,7 @@ def compare_groups(
         by,
         pd.DataFrame(means, columns=["group", "rows", "component", "mean", *INTERVAL, "naive"]),
         pd.DataFrame(differences, columns=["group", "other", "component", "difference", *INTERVAL, "p_value"]),
-        statistic, degrees, float(chi2.sf(statistic, degrees)), int((~kept).sum()), tuple(notes),
+        statistic, degrees, float(chdtrc(degrees, statistic)), int((~kept).sum()), tuple(notes),
     )  # fmt: skip
 
 

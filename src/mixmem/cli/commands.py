@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mixmem.cli import options
+from mixmem.cli import crowd_options, experiment_options, option_values, options, running, topic_options
 from mixmem.cli import reproduce as reproducing
 
 app = typer.Typer(
@@ -52,7 +52,7 @@ def demo(
     from mixmem.cli.console import demo_text
     from mixmem.cli.demo import run_demo
 
-    with options.shown(quiet, verbose):
+    with running.shown(quiet, verbose):
         result = run_demo(out, seed=seed, jobs=jobs, quiet=quiet)
     if not quiet:
         typer.echo(demo_text(result, out))
@@ -71,7 +71,7 @@ def fit(
     header: options.Header = "auto",
     columns: options.Columns = "useful",
     weight: options.Weight = None,
-    by: options.GroupBy = None,
+    by: options.By = None,
     labels: options.Labels = None,
     alpha0: options.Alpha0 = "auto",
     refine: options.Refine = "auto",
@@ -105,29 +105,26 @@ def fit(
     from mixmem.cli.admixture import fit_places, refuse_for, write_admixture
     from mixmem.cli.console import fit_text
     from mixmem.cli.fit import run_fit, write_fit
-    from mixmem.cli.reading import Described
 
-    described = Described(
-        id_column, options.kinds_of(kind), options.missing_of(missing), weight,
-        options.dialect_of(delimiter, decimal, header), options.strict_of(columns),
-    )  # fmt: skip
+    dialect = option_values.dialect_of(delimiter, decimal, header)
+    described = option_values.described(id_column, missing, dialect, kind=kind, weight=weight, columns=columns)
     settings = {
         "n_components": components,
         "variables": described.kinds,
         "missing": described.missing,
-        "alpha0": options.number_or_auto("--alpha0", alpha0, float),
+        "alpha0": option_values.number_or_auto("--alpha0", alpha0, float),
         "refine": None if refine == "none" else refine,
-        "contamination": options.number_or_auto("--contamination", contamination, float),
+        "contamination": option_values.number_or_auto("--contamination", contamination, float),
         "memberships": memberships,
-        "n_partitions": options.number_or_auto("--partitions", partitions, int),
-        "sweeps": options.number_or_auto("--sweeps", sweeps, int),
+        "n_partitions": option_values.number_or_auto("--partitions", partitions, int),
+        "sweeps": option_values.number_or_auto("--sweeps", sweeps, int),
         "solver": solver,
         "matching": matching,
         "n_restarts": restarts,
-        "anchors": options.anchors_of(anchors),
+        "anchors": option_values.anchors_of(anchors),
         "block_start": block_start,
         "max_rounds": max_rounds,
-        "tol": options.number_or_auto("--tol", tol, float),
+        "tol": option_values.number_or_auto("--tol", tol, float),
         "check_alpha0": check_alpha0,
         "random_state": seed,
         "n_jobs": jobs,
@@ -135,9 +132,9 @@ def fit(
         "passes": passes,
         "scratch": None if scratch is None else str(scratch),
     }
-    grouped = options.grouped_by(by, labels)
+    grouped = option_values.grouped_by(by, labels)
     accept = refuse_for(frequencies=p is not None, folds=cv is not None)
-    with options.shown(quiet, verbose), fit_places(out, q, p, data) as places:
+    with running.shown(quiet, verbose), fit_places(out, q, p, data) as places:
         result = run_fit(
             data, settings, described=described, grouped=grouped, folds=cv, quiet=quiet, accept=accept,
             folder=places.folder, scheduler=scheduler,
@@ -148,7 +145,7 @@ def fit(
         typer.echo(fit_text(result, out))
         for text in result.table_warnings:
             typer.echo(f"mixmem: warning: {text}", err=True)
-    options.end_strictly(strict, result.notices)
+    running.end_strictly(strict, result.notices)
 
 
 @app.command("choose-k")
@@ -175,22 +172,19 @@ def choose_k(
 ) -> None:
     """Recommend the number of components of a table, with reasons."""
     from mixmem.cli.choose_k import CHOICE_FILES, choice_text, run_choice, write_choice
-    from mixmem.cli.reading import Described
     from mixmem.storage.atomic import staged_folder
 
-    described = Described(
-        id_column, options.kinds_of(kind), options.missing_of(missing),
-        dialect=options.dialect_of(delimiter, decimal, header), columns=options.strict_of(columns),
-    )  # fmt: skip
+    dialect = option_values.dialect_of(delimiter, decimal, header)
+    described = option_values.described(id_column, missing, dialect, kind=kind, columns=columns)
     settings = {
         "k_range": (smallest, largest),
-        "alpha0": options.number_or_auto("--alpha0", alpha0, float),
+        "alpha0": option_values.number_or_auto("--alpha0", alpha0, float),
         "n_splits": splits,
         "random_state": seed,
         "n_jobs": jobs,
         "memory_limit": memory_limit,
     }
-    with options.shown(quiet, verbose), staged_folder(out, CHOICE_FILES) as folder:
+    with running.shown(quiet, verbose), staged_folder(out, CHOICE_FILES) as folder:
         result = run_choice(data, settings, described=described, quiet=quiet)
         write_choice(folder, result)
     if not quiet:
@@ -218,15 +212,12 @@ def memberships(
     The values that meant a missing cell when the model was fitted mean so again; --missing adds further ones.
     """
     from mixmem.cli.memberships import row_memberships
-    from mixmem.cli.reading import Described
     from mixmem.output.tables import refuse_overwriting, table_writer
 
     refuse_overwriting(out, data, model)
-    described = Described(
-        id_column, missing=options.missing_of(missing), dialect=options.dialect_of(delimiter, decimal, header),
-        handle_unknown=options.unknown_of(handle_unknown),
-    )  # fmt: skip
-    with options.shown(quiet, verbose), table_writer(out) as write:
+    dialect = option_values.dialect_of(delimiter, decimal, header)
+    described = option_values.described(id_column, missing, dialect, handle_unknown=handle_unknown)
+    with running.shown(quiet, verbose), table_writer(out) as write:
         for frame in row_memberships(model, data, described, jobs=jobs, memory_limit=memory_limit, quiet=quiet):
             write(frame)
 
@@ -251,15 +242,13 @@ def impute(
     Genotypes are written as numbers of copies of the second allele.
     """
     from mixmem.cli.impute import filled_table
-    from mixmem.cli.reading import Described
     from mixmem.output.tables import refuse_overwriting, table_writer
 
     refuse_overwriting(out, data, model)
-    described = Described(
-        id_column, missing=options.missing_of(missing), dialect=options.dialect_of(delimiter, decimal, header),
-        handle_unknown="error",  # what a cell holds is not overwritten
-    )  # fmt: skip
-    with options.shown(quiet, verbose), table_writer(out) as write:
+    dialect = option_values.dialect_of(delimiter, decimal, header)
+    # what a cell holds is not overwritten
+    described = option_values.described(id_column, missing, dialect, handle_unknown="error")
+    with running.shown(quiet, verbose), table_writer(out) as write:
         write(filled_table(model, data, described, jobs=jobs, quiet=quiet))
 
 
@@ -287,15 +276,13 @@ def compare(
     Averages of estimated memberships make groups look too much alike; these means are corrected for that.
     """
     from mixmem.cli.compare import COMPARE_FILES, compare_text, run_compare, write_compare
-    from mixmem.cli.reading import Described
     from mixmem.storage.atomic import staged_folder
 
-    described = Described(
-        id_column, missing=options.missing_of(missing), dialect=options.dialect_of(delimiter, decimal, header)
-    )
+    dialect = option_values.dialect_of(delimiter, decimal, header)
+    described = option_values.described(id_column, missing, dialect)
     sampling = {"weight": weight, "cluster": cluster, "stratum": stratum}
     where = out or (folder if folder.is_dir() else folder.parent) / f"compare-{by}"
-    with options.shown(quiet, verbose), staged_folder(where, COMPARE_FILES) as place:
+    with running.shown(quiet, verbose), staged_folder(where, COMPARE_FILES) as place:
         result = run_compare(folder, data, by, described, sampling=sampling, level=level, jobs=jobs, quiet=quiet)
         write_compare(place, result)
     if not quiet:
@@ -304,22 +291,22 @@ def compare(
 
 @app.command()
 def crowd(
-    labels: options.LabelTable,
+    labels: crowd_options.LabelTable,
     out: options.OutFolder,
-    truth: options.Truth = None,
-    gold: options.Gold = None,
-    truth_columns: options.TruthColumns = None,
-    model: options.CrowdModel = "blend",
-    start: options.CrowdStart = "majority",
-    prior: options.ClassPrior = "auto",
-    rounds: options.Rounds = 300,
-    columns: options.LabelColumns = "task,worker,label",
-    clean: options.Clean = False,
-    update: options.Update = None,
-    budget: options.Budget = None,
-    quality: options.Quality = False,
-    classifier: options.Classifier = None,
-    ratings: options.Ratings = None,
+    truth: crowd_options.Truth = None,
+    gold: crowd_options.Gold = None,
+    truth_columns: crowd_options.TruthColumns = None,
+    model: crowd_options.CrowdModel = "blend",
+    start: crowd_options.CrowdStart = "majority",
+    prior: crowd_options.ClassPrior = "auto",
+    rounds: crowd_options.Rounds = 300,
+    columns: crowd_options.LabelColumns = "task,worker,label",
+    clean: crowd_options.Clean = False,
+    update: crowd_options.Update = None,
+    budget: crowd_options.Budget = None,
+    quality: crowd_options.Quality = False,
+    classifier: crowd_options.Classifier = None,
+    ratings: crowd_options.Ratings = None,
     strict: options.Strict = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
@@ -334,7 +321,7 @@ def crowd(
     if ratings is not None:
         from mixmem.cli.ratings import ratings_text, run_ratings, write_ratings
 
-        with options.shown(quiet, verbose), staged_folder(out, CROWD_FILES) as folder:
+        with running.shown(quiet, verbose), staged_folder(out, CROWD_FILES) as folder:
             found = run_ratings(labels, ratings, names_of(columns), truth, truth_names(truth_columns))
             write_ratings(folder, found)
         if not quiet:
@@ -351,34 +338,34 @@ def crowd(
         "n_jobs": jobs,
     }
     source = CrowdInput(labels, truth, gold, truth_names(truth_columns), update, classifier)
-    with options.shown(quiet, verbose), staged_folder(out, CROWD_FILES) as folder:
+    with running.shown(quiet, verbose), staged_folder(out, CROWD_FILES) as folder:
         result = run_crowd(source, settings, quiet=quiet)
         write_crowd(folder, result, budget=budget, quality=quality)
     if not quiet:
         typer.echo(crowd_text(result, out))
-    options.end_strictly(strict, result.notices)
+    running.end_strictly(strict, result.notices)
 
 
 @app.command()
 def topics(
-    corpus: options.CorpusPath,
-    components: options.Topics,
+    corpus: topic_options.CorpusPath,
+    components: topic_options.Topics,
     out: options.OutFolder,
-    column: options.TextColumn = None,
+    column: topic_options.TextColumn = None,
     id_column: options.Id = None,
-    vocab: options.Vocabulary = None,
-    labels: options.DocumentLabels = None,
+    vocab: topic_options.Vocabulary = None,
+    labels: topic_options.DocumentLabels = None,
     by: options.By = None,
-    stop_words: options.StopWords = None,
-    min_df: options.MinDf = 1,
-    max_df: options.MaxDf = 1.0,
-    max_words: options.MaxWords = None,
-    seed_words: options.SeedWords = None,
+    stop_words: topic_options.StopWords = None,
+    min_df: topic_options.MinDf = 1,
+    max_df: topic_options.MaxDf = 1.0,
+    max_words: topic_options.MaxWords = None,
+    seed_words: topic_options.SeedWords = None,
     alpha0: options.Alpha0 = "auto",
-    beta: options.Beta = "auto",
-    start: options.TopicStart = "auto",
-    refine: options.TopicRefine = "auto",
-    rounds: options.Sweeping = 30,
+    beta: topic_options.Beta = "auto",
+    start: topic_options.TopicStart = "auto",
+    refine: topic_options.TopicRefine = "auto",
+    rounds: topic_options.Sweeping = 30,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     config: options.Config = None,
@@ -391,36 +378,36 @@ def topics(
     from mixmem.storage.atomic import staged_folder
 
     settings = {
-        "alpha0": options.number_or_auto("--alpha0", alpha0, float),
-        "beta": options.number_or_auto("--beta", beta, float),
+        "alpha0": option_values.number_or_auto("--alpha0", alpha0, float),
+        "beta": option_values.number_or_auto("--beta", beta, float),
         "start": start,
         "refine": None if refine == "none" else refine,
         "max_iter": rounds,
-        "seed_words": options.seed_words_of(seed_words),
+        "seed_words": topic_options.seed_words_of(seed_words),
         "random_state": seed,
         "n_jobs": jobs,
     }
     reading = Reading(column, id_column, vocab, labels, by, stop_words, min_df, max_df, max_words)
-    with options.shown(quiet, verbose), staged_folder(out, TOPIC_FILES) as folder:
-        result = run_topics(corpus, options.topic_numbers(components), settings, reading, quiet=quiet)
+    with running.shown(quiet, verbose), staged_folder(out, TOPIC_FILES) as folder:
+        result = run_topics(corpus, topic_options.topic_numbers(components), settings, reading, quiet=quiet)
         write_topics(folder, result)
     if not quiet:
         typer.echo(topics_text(result, out))
-    options.end_strictly(strict, result.notices)
+    running.end_strictly(strict, result.notices)
 
 
 @app.command()
 def simulate(
-    rows: options.Rows,
+    rows: experiment_options.Rows,
     components: options.Components,
     out: options.OutFolder,
-    variables: options.Variables = 25,
-    counts: options.Counts = 0,
-    continuous: options.Reals = 0,
-    levels: options.Levels = 4,
-    noise: options.Noise = 0.0,
-    missing: options.MissingShare = 0.0,
-    alpha: options.Alpha = 0.1,
+    variables: experiment_options.Variables = 25,
+    counts: experiment_options.Counts = 0,
+    continuous: experiment_options.Reals = 0,
+    levels: experiment_options.Levels = 4,
+    noise: experiment_options.Noise = 0.0,
+    missing: experiment_options.MissingShare = 0.0,
+    alpha: experiment_options.Alpha = 0.1,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -429,7 +416,7 @@ def simulate(
     from mixmem.cli.simulate import draw, write_simulation
     from mixmem.storage.atomic import staged_folder
 
-    with options.shown(quiet, verbose), staged_folder(out) as folder:
+    with running.shown(quiet, verbose), staged_folder(out) as folder:
         drawn = draw(
             rows, components, variables=variables, counts=counts, continuous=continuous, levels=levels, noise=noise,
             missing=missing, alpha=alpha, seed=seed,
@@ -456,13 +443,10 @@ def info(
 ) -> None:
     """Show what would be fitted: variables, kinds, levels, missing cells, and what is wrong with them."""
     from mixmem.cli.info import describe, refusal
-    from mixmem.cli.reading import Described
 
-    described = Described(
-        id_column, options.kinds_of(kind), options.missing_of(missing),
-        dialect=options.dialect_of(delimiter, decimal, header), columns=options.strict_of(columns),
-    )  # fmt: skip
-    with options.shown(False, verbose):
+    dialect = option_values.dialect_of(delimiter, decimal, header)
+    described = option_values.described(id_column, missing, dialect, kind=kind, columns=columns)
+    with running.shown(False, verbose):
         description = describe(data, described)
     typer.echo(description.text)
     refusal(description)
@@ -471,7 +455,7 @@ def info(
 @app.command()
 def report(
     folder: options.FitFolder,
-    by: options.GroupBy = None,
+    by: options.By = None,
     labels: options.Labels = None,
     verbose: options.Verbose = False,
 ) -> None:
@@ -481,4 +465,4 @@ def report(
     """
     from mixmem.cli.report import rebuild_report
 
-    typer.echo(str(rebuild_report(folder, options.grouped_by(by, labels))))
+    typer.echo(str(rebuild_report(folder, option_values.grouped_by(by, labels))))

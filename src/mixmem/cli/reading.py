@@ -28,7 +28,7 @@ class Described:
     row_id: str | None = None
     kinds: Mapping[str, str] | None = None
     missing: Any = None
-    """As `mixmem.cli.options.missing_of` gives it."""
+    """As `mixmem.cli.option_values.missing_of` gives it."""
     weight: str | None = None
     dialect: Dialect | None = None
     columns: str = "useful"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mixmem.cli import INTERRUPTED, options
+from mixmem.cli import INTERRUPTED, experiment_options, options, running
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,12 +31,12 @@ def start(context: typer.Context) -> None:
 @app.command()
 def figure(
     out: options.OutFolder,
-    tries: options.Tries = None,
-    quick: options.Quick = False,
-    full: options.Full = False,
-    methods: options.Methods = None,
-    settings: options.MethodSettings = None,
-    jobs: options.Processes = None,
+    tries: experiment_options.Tries = None,
+    quick: experiment_options.Quick = False,
+    full: experiment_options.Full = False,
+    methods: experiment_options.Methods = None,
+    settings: experiment_options.MethodSettings = None,
+    jobs: experiment_options.Processes = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -47,7 +47,7 @@ def figure(
 
     names, kinds = _split(methods), _split(settings)
     try:
-        with options.shown(quiet, verbose, minutes=True):
+        with running.shown(quiet, verbose, minutes=True):
             announce_compilation(quiet)
             found = run_figure(
                 out, tries=tries, quick=quick, full=full, names=names, settings=kinds, jobs=jobs, seed=seed
@@ -65,8 +65,8 @@ def figure(
 @app.command()
 def runtime(
     out: options.OutFolder,
-    quick: options.Quick = False,
-    jobs: options.Cores = None,
+    quick: experiment_options.Quick = False,
+    jobs: experiment_options.Cores = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -75,7 +75,7 @@ def runtime(
     from mixmem.cli.compilation import announce_compilation
     from mixmem.experiments.runtime import run_runtime
 
-    with options.shown(quiet, verbose, minutes=True):
+    with running.shown(quiet, verbose, minutes=True):
         announce_compilation(quiet)
         found = run_runtime(out, quick=quick, jobs=jobs, seed=seed)
     if not quiet:
@@ -85,9 +85,9 @@ def runtime(
 @app.command()
 def negatives(
     out: options.OutFolder,
-    tries: options.Tries = None,
-    quick: options.Quick = False,
-    jobs: options.Processes = None,
+    tries: experiment_options.Tries = None,
+    quick: experiment_options.Quick = False,
+    jobs: experiment_options.Processes = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -95,7 +95,7 @@ def negatives(
     """Share of negative entries of the empirical third moments in the paper's 48 cells, of 10 and of 25 variables."""
     from mixmem.experiments.negatives import run_negatives
 
-    with options.shown(quiet, verbose, minutes=True):
+    with running.shown(quiet, verbose, minutes=True):
         found = run_negatives(out, tries=tries, quick=quick, jobs=jobs, seed=seed)
     if not quiet:
         typer.echo(negatives_text(found, out))
@@ -104,9 +104,9 @@ def negatives(
 @app.command()
 def crowd(
     out: options.OutFolder,
-    data: options.CrowdData = None,
-    quick: options.Quick = False,
-    jobs: options.Processes = None,
+    data: experiment_options.CrowdData = None,
+    quick: experiment_options.Quick = False,
+    jobs: experiment_options.Processes = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -115,7 +115,7 @@ def crowd(
     from mixmem.cli.compilation import announce_compilation
     from mixmem.experiments.crowd import run_crowd_table
 
-    with options.shown(quiet, verbose, minutes=True):
+    with running.shown(quiet, verbose, minutes=True):
         announce_compilation(quiet)
         found = run_crowd_table(out, data=data, quick=quick, jobs=jobs, seed=seed)
     if not quiet:
@@ -125,9 +125,9 @@ def crowd(
 @app.command("all")
 def everything(
     out: options.OutFolder,
-    data: options.CrowdData = None,
-    quick: options.Quick = False,
-    jobs: options.Processes = None,
+    data: experiment_options.CrowdData = None,
+    quick: experiment_options.Quick = False,
+    jobs: experiment_options.Processes = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -141,7 +141,7 @@ def everything(
     from mixmem.experiments.page import write_page
     from mixmem.experiments.runtime import run_runtime
 
-    with options.shown(quiet, verbose, minutes=True):
+    with running.shown(quiet, verbose, minutes=True):
         announce_compilation(quiet)
         shared: dict[str, Any] = {"quick": quick, "jobs": jobs, "seed": seed}
         errors = run_figure(out / "figure", **shared)

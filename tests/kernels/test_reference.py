@@ -66,3 +66,22 @@ def test_slow_forms_do_without_numba(path):
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("[a-z]*.py")), ids=lambda path: path.stem)
 def test_every_kernel_file_has_its_test_file(path):
     assert (Path(__file__).parent / f"test_{path.name}").is_file()
+
+
+def innermost(function):
+    """Loops of a function that hold no loop."""
+    loops = [node for node in ast.walk(function) if isinstance(node, ast.For | ast.While)]
+    return [loop for loop in loops if sum(isinstance(node, ast.For | ast.While) for node in ast.walk(loop)) == 1]
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_loops_that_sum_in_lanes_write_nothing(path):
+    """Whether lanes are taken depends on where written arrays lie in memory, and lanes round differently."""
+    for function in ast.parse(path.read_text()).body:
+        if isinstance(function, ast.FunctionDef) and "vector_kernel" in map(ast.unparse, function.decorator_list):
+            for loop in innermost(function):
+                summed = [n for n in ast.walk(loop) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)]
+                targets = [t for n in ast.walk(loop) if isinstance(n, ast.Assign) for t in n.targets]
+                targets += [n.target for n in ast.walk(loop) if isinstance(n, ast.AugAssign)]
+                written = [ast.unparse(t) for t in targets if isinstance(t, ast.Subscript)]
+                assert not (summed and written), f"{function.name}, line {loop.lineno}: sums, and writes {written}"

@@ -12,7 +12,11 @@ ROW_BLOCK = 512
 
 kernel: Any = njit(cache=True, nogil=True)
 vector_kernel: Any = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
-"""A sum in its innermost loop is taken in vector lanes: in an order fixed when it is compiled, not by the threads."""
+"""A sum in its innermost loop is taken in vector lanes: in an order fixed when it is compiled, not by the threads.
+
+A loop that sums must not write into arrays: compiled code looks where those lie in memory before it takes lanes, and
+takes them one by one where they lie close together.
+"""
 
 if config.DISABLE_JIT:  # type: ignore[attr-defined]
     # With NUMBA_DISABLE_JIT=1 kernels are plain Python, and NumPy's numbers would warn where compiled ones wrap around

@@ -44,6 +44,7 @@ def locus_sums(genotypes, x, p, weights, first, last, gradients, hessians):
             total = 0.0
             for i in range(t):
                 total += slope[i] * own[i]
+            for i in range(t):
                 f[i] = curve[i] * own[i]
             gradients[j, h] += total
             for g in range(h + 1):

@@ -42,9 +42,9 @@ def document_rounds(indptr, indices, counts, first, last, alpha, topics, rounds,
                     new[h] += scale * topics[w, h]
             change = ZERO
             for h in range(k):
-                now = own[h] * new[h]
-                change += abs(now - documents[d, h])
-                documents[d, h] = now
+                change += abs(own[h] * new[h] - documents[d, h])
+            for h in range(k):
+                documents[d, h] = own[h] * new[h]
             if change <= tol * tokens:
                 break
         if change > tol * tokens:
@@ -61,9 +61,9 @@ def spread_counts(indptr, indices, counts, first, last, alpha, topics, documents
         for e in range(indptr[d], indptr[d + 1]):
             w, total, at = indices[e], ZERO, e - begin
             for h in range(k):
-                value = (documents[d, h] + alpha[h]) * topics[w, h]
-                moved[at, h] = value
-                total += value
+                moved[at, h] = (documents[d, h] + alpha[h]) * topics[w, h]
+            for h in range(k):
+                total += moved[at, h]
             scale = counts[e] / max(total, TINY)
             for h in range(k):
                 moved[at, h] *= scale
@@ -88,9 +88,9 @@ def settle_documents(indptr, indices, counts, first, last, alpha, topics, rounds
                 w, count, at, total = indices[e], counts[e], e - begin, ZERO
                 part = min(count, ONE) / count
                 for h in range(k):
-                    value = max((own[h] - part * moved[at, h]) * topics[w, h], ZERO) if turn else topics[w, h]
-                    new[h] = value
-                    total += value
+                    new[h] = max((own[h] - part * moved[at, h]) * topics[w, h], ZERO) if turn else topics[w, h]
+                for h in range(k):
+                    total += new[h]
                 scale = count / max(total, TINY)
                 for h in range(k):
                     fresh = new[h] * scale

@@ -45,15 +45,16 @@ def collapsed_sweep(
             b, weight, total = w * by_word, min(count, ONE), ZERO
             for h in range(k):
                 mine = weight * shares[e, h]
-                value = max((own[h] - mine) * (words[w, h] - mine + beta[b, h]) * inverse[h], ZERO)
-                new[h] = value
-                total += value
+                new[h] = max((own[h] - mine) * (words[w, h] - mine + beta[b, h]) * inverse[h], ZERO)
+            for h in range(k):
+                total += new[h]
             scale, at, pushed = ONE / max(total, TINY), e - begin, ZERO
             for h in range(k):
                 fresh = new[h] * scale
                 fresh = max(fresh + push * (fresh - shares[e, h]), ZERO)
                 new[h] = fresh
-                pushed += fresh
+            for h in range(k):
+                pushed += new[h]
             scale = ONE / max(pushed, TINY)
             for h in range(k):
                 fresh = new[h] * scale
@@ -63,9 +64,9 @@ def collapsed_sweep(
                 shares[e, h] = fresh
         moves = ZERO
         for h in range(k):
-            now = own[h] - alpha[h]
-            moves += abs(now - documents[d, h])
-            documents[d, h] = now
+            moves += abs(own[h] - alpha[h] - documents[d, h])
+        for h in range(k):
+            documents[d, h] = own[h] - alpha[h]
         changes[d] = HALF * moves
 
 
@@ -92,51 +93,6 @@ def add_to_totals(documents, first, last, sign, totals):
     for d in range(first, last):
         for h in range(totals.shape[0]):
             totals[h] += sign * np.float64(documents[d, h])
-
-
-@kernel
-def collapsed_sweeps(
-    indptr,
-    indices,
-    counts,
-    borders,
-    alpha,
-    beta,
-    by_word,
-    push,
-    beta_sums,
-    words,
-    totals,
-    documents,
-    shares,
-    moved,
-    changes,
-):
-    """Sweep over all batches of documents, borders (batches + 1,), the words' counts brought up to date after each."""
-    inverse = np.empty(alpha.shape[0], dtype=np.float32)
-    for at in range(borders.shape[0] - 1):
-        first, last = borders[at], borders[at + 1]
-        topic_inverses(totals, beta_sums, inverse)
-        add_to_totals(documents, first, last, -1.0, totals)
-        collapsed_sweep(
-            indptr,
-            indices,
-            counts,
-            first,
-            last,
-            alpha,
-            beta,
-            by_word,
-            push,
-            words,
-            inverse,
-            documents,
-            shares,
-            moved,
-            changes,
-        )
-        add_to_totals(documents, first, last, 1.0, totals)
-        add_to_words(indices, indptr[first], indptr[last], moved, 0, words.shape[0], words)
 
 
 @vector_kernel

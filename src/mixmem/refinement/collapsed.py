@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixmem.data.documents import Documents
-from mixmem.engine.local import current_threads, in_parts, threads_for
+from mixmem.engine.local import in_parts, threads_for
 from mixmem.kernels.document_memberships import document_rounds, settle_documents, spread_counts
 from mixmem.kernels.documents import (
     LANES,
     add_to_totals,
     add_to_words,
     collapsed_sweep,
-    collapsed_sweeps,
     left_out_likelihood,
     topic_inverses,
 )
@@ -123,23 +122,15 @@ class Counts:
     def sweep(self, prior: Prior, push: float = 0.0) -> float:
         """Take one collapsed sweep and return the share of tokens that moved; ``push`` goes further than the step."""
         corpus, changes = self.corpus, np.zeros(self.corpus.n_documents)
-        given = (prior.alpha, prior.beta, prior.by_word, np.float32(push))
         most = int(np.diff(corpus.indptr[corpus.batches]).max(initial=0))
         moved = np.empty((most, self.words.shape[1]), dtype=np.float32)
         with threads_for(WORK * moved.size):
-            if current_threads() == 1:
-                sums = prior.sums(corpus.n_words)
-                collapsed_sweeps(
-                    *csr(corpus), corpus.batches, *given, sums, self.words, self.totals, self.documents, self.shares,
-                    moved, changes,
-                )  # fmt: skip
-            else:
-                for first, last in batches(corpus):
-                    self._sweep_batch(first, last, prior, given[3], moved, changes)
+            for first, last in batches(corpus):
+                self._sweep_batch(first, last, prior, np.float32(push), moved, changes)
         return float(changes.sum()) / max(float(corpus.lengths.sum()), 1.0)
 
     def _sweep_batch(self, first: int, last: int, prior: Prior, push: np.float32, moved: Table, changes: Array) -> None:
-        """Sweep over one batch, its documents shared among threads: as the kernel does it alone."""
+        """Sweep over one batch, its documents shared among threads."""
         corpus, begin = self.corpus, self.corpus.indptr[first]
         inverse = prior.inverse(self.totals, corpus.n_words)
 

@@ -37,7 +37,6 @@ from mixmem.kernels.reference.documents import (
     add_to_totals,
     add_to_words,
     collapsed_sweep,
-    collapsed_sweeps,
     left_out_likelihood,
     topic_inverses,
 )
@@ -66,7 +65,6 @@ __all__ = [
     "by_task",
     "cholesky",
     "collapsed_sweep",
-    "collapsed_sweeps",
     "community_pass",
     "count_cells",
     "descend_rows",

@@ -48,36 +48,6 @@ def add_to_totals(documents, first, last, sign, totals):
     totals += sign * documents[first:last].sum(axis=0, dtype=np.float64)
 
 
-def collapsed_sweeps(
-    indptr,
-    indices,
-    counts,
-    borders,
-    alpha,
-    beta,
-    by_word,
-    push,
-    beta_sums,
-    words,
-    totals,
-    documents,
-    shares,
-    moved,
-    changes,
-):
-    """A sweep, batch by batch."""
-    inverse = np.empty(len(alpha), dtype=np.float32)
-    for first, last in pairwise(borders):
-        topic_inverses(totals, beta_sums, inverse)
-        add_to_totals(documents, first, last, -1.0, totals)
-        collapsed_sweep(
-            indptr, indices, counts, first, last, alpha, beta, by_word, push, words, inverse, documents, shares, moved,
-            changes,
-        )  # fmt: skip
-        add_to_totals(documents, first, last, 1.0, totals)
-        add_to_words(indices, indptr[first], indptr[last], moved, 0, len(words), words)
-
-
 def left_out_likelihood(
     indptr, indices, counts, first, last, alpha, beta, by_word, words, inverse, documents, shares, out
 ):

@@ -15,6 +15,7 @@ import numpy as np
 
 from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded
+from mixmem.data.soft_levels import Part
 from mixmem.data.united_levels import united
 from mixmem.engine.rows import Arrays, RowSum, stretch_rows
 from mixmem.moments.estimate import (
@@ -113,7 +114,7 @@ def corrected_start(
         return replace(found, theta=everything.first.means[:, None]).start(everything.first)
     if settings.n_sweeps == 0 or sample.n_variables < 3:
         return found.start(everything.first)
-    theta, sample, alpha0 = level_for_itself(found.theta, sample), sample.unpooled, found.concentration.alpha0
+    theta, sample, alpha0 = level_for_itself(found.theta, sample.coding), sample.unpooled, found.concentration.alpha0
     whole = FirstMoments(sample.coding, everything.first.sums)
     swept, report = _corrected(replace(everything, first=whole), sample, theta, alpha0, settings, seed, progress)
     values = concentration(swept.weights, alpha0)
@@ -149,10 +150,16 @@ def _corrected(
             return swept, CorrectionReport(list(moved), left_after(moved))
 
 
-def pass_at(theta: Array, first: FirstMoments, alpha0: float, seed: np.random.SeedSequence) -> Pass:
-    """Return what sums the steps of all groups over any rows at a theta (soft levels, k)."""
+def pass_at(
+    theta: Array,
+    first: FirstMoments,
+    alpha0: float,
+    seed: np.random.SeedSequence,
+    groups: Sequence[Part] | None = None,
+) -> Pass:
+    """Return what sums the steps of groups over any rows at a theta (soft levels, k), by default those of a sweep."""
     tensor = FullTensor(no_rows(first.coding), first, theta, alpha0)
-    return tensor.pass_over(split_in_groups(tensor.soft, groups_rng(seed)))
+    return tensor.pass_over(split_in_groups(tensor.soft, groups_rng(seed)) if groups is None else groups)
 
 
 def no_rows(coding: Coding) -> Encoded:

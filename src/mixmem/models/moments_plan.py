@@ -57,14 +57,44 @@ class MomentsPlan:
     ----------
     coding : Coding
         How the cells of every part are coded.
-    parts : tuple of PlannedPart
-        Names, numbers of rows and stretch numbers.
     parameters : dict
         Those of the estimator.
+    seed : int
+        What everything random is spawned from.
+    parts : tuple of PlannedPart
+        Names, numbers of rows and stretch numbers.
+    anchors : three arrays of int
+        Positions of the anchor variables of each mode.
+    alpha0 : float
+        The sum of alpha.
+    weight, row_id : str or None
+        The columns of the rows' weights and names.
+    weighted : bool
+        Whether rows have weights.
+    chosen : Alpha0 or None
+        The search for alpha0, if there was one.
+    structure : Structure or None
+        Whether the rows that the plan was made from show components at all.
+    sample : str or None
+        Digest of the sample that goes with it.
+    sampled : int
+        Rows of the sample.
+    united : tuple of str
+        What only rows outside the sample hold, in words.
     round : int
         Counted from 1.
-    stage : str
-        What is asked for: "start", "extend", "pass" or "numbers".
+    moved : tuple of float
+        How far each correction so far moved theta, root mean square.
+    account : MomentAccount or None
+        What the estimate says of itself so far.
+    theta : array (soft levels, k) or None
+        Theta so far, every level for itself; zero rows of variables that are not known yet.
+    alpha : array (k,) or None
+        Alpha so far.
+    work : Pass or None
+        What a pass over rows takes with it.
+    held : array (rows, k) or None
+        Theta as users see it, at which the cells that components hold are counted.
 
     Examples
     --------
@@ -87,22 +117,19 @@ class MomentsPlan:
     chosen: Alpha0 | None = None
     structure: Structure | None = None
     sample: str | None = None
-    """Digest of the sample that goes with it."""
     sampled: int = 0
     united: tuple[str, ...] = ()
     round: int = 1
     moved: tuple[float, ...] = ()
-    """How far each correction so far moved theta."""
     account: MomentAccount | None = None
     theta: Array | None = None
-    """Of the soft levels, every level for itself; zero rows of variables that are not known yet."""
     alpha: Array | None = None
     work: Pass | None = None
     held: Array | None = None
-    """Theta as users see it, at which the cells that components hold are counted."""
 
     @property
     def stage(self) -> str:
+        """What is asked for: "start", "extend", "pass" or "numbers"."""
         if self.held is not None:
             return "numbers"
         if self.theta is None:

@@ -177,8 +177,27 @@ def test_partial_fit_adds_rows_without_those_of_before(frame, tmp_path):
     assert model.report_.rows == ROWS
     every = GDLM(2, passes="all", **SETTINGS).fit(frame)
     assert rmse(model._theta, every._theta) < 0.2 * rmse(few._theta, every._theta)
+    assert np.array_equal(few.partial_fit(frame[8000:10_000]).partial_fit(frame[10_000:])._theta, model._theta)
+    every.save(tmp_path / "model")
     with pytest.raises(InputError, match=r"fitted by fit, which keeps no sums.*begin with partial_fit"):
-        few.partial_fit(frame)
+        GDLM.load(tmp_path / "model").partial_fit(frame)
+
+
+def test_levels_and_missing_cells_that_come_later_are_added():
+    table = simulate_mixed(9_000, 2, n_categorical=6, n_count=2, n_continuous=0, alpha=0.3, random_state=4).frame
+    table["x0"] = table["x0"].astype(object)
+    late = np.random.default_rng(0).random(9_000) < 0.2
+    late[:6_000] = False
+    table.loc[late & (table["x0"] == 1), "x0"] = 7
+    table.loc[late & (table["x1"] == 1), "x1"] = None
+    model = GDLM(2, **SETTINGS).partial_fit(table[:6_000])
+    assert not model.coding_.missing[1]
+    model.partial_fit(table[6_000:])
+    every = GDLM(2, passes="all", **SETTINGS).fit(table)
+    assert model.schema_ == every.schema_
+    assert model.coding_.missing.tolist() == every.coding_.missing.tolist()
+    levels = np.flatnonzero(every.theta_["statistic"] == "probability")
+    assert rmse(model._theta[levels], every._theta[levels]) < 0.01
 
 
 def test_sums_that_do_not_belong_together_are_refused(frame):

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from mixmem.data.chunks import SAMPLE_CELLS, Reading, whole_stretches
+from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded
 from mixmem.data.joined_sources import joined
 from mixmem.data.sources import Source, source_of
@@ -20,6 +21,7 @@ from mixmem.errors import InputError
 from mixmem.likelihood.table import LikelihoodTable
 from mixmem.models._learner import Learner, refuse_more_components_than_rows
 from mixmem.models._passes import CountChunk, Everything, rows_per_chunk
+from mixmem.models.grown_moments import grown
 from mixmem.models.moments import Moments
 from mixmem.models.moments_plan import MomentsPlan, PlannedPart, sample_digest
 from mixmem.moments.anchors import anchor_moments, carries
@@ -38,6 +40,7 @@ from mixmem.moments.estimate import (
 from mixmem.moments.few_passes import (
     ENOUGH,
     RATE,
+    Counted,
     corrected_once,
     distance,
     enough,
@@ -116,15 +119,21 @@ class MomentsLearner(Learner):
         """
         settings, seed, progress = self._settings(), seed_sequence(self.random_state), self._progress()
         self._refuse_what_sums_lack(settings, keep_sample)
-        sources = [part if isinstance(part, Source) else source_of(part) for part in parts]
         called = [str(at + 1) for at in range(len(parts))] if names is None else list(names)
-        weights = None if sample_weight is None else check_weights(sample_weight, sum(s.n_rows for s in sources))
-        reading = Reading(joined(sources, called), self.missing, weight, weights, row_id)
-        with threads(self.n_jobs), self._looked_at(reading, None, settings, progress, None) as everything:
-            plan = self._plan_of(everything, settings, seed, progress, keep_sample)
+        table: Encoded | Reading
+        if len(parts) == 1 and isinstance(parts[0], Encoded):
+            table, lengths = parts[0], [parts[0].n_rows]
+            weighted = table.weights is not None
+        else:
+            sources = [part if isinstance(part, Source) else source_of(part) for part in parts]
+            lengths = [source.n_rows for source in sources]
+            weights = None if sample_weight is None else check_weights(sample_weight, sum(lengths))
+            table = Reading(joined(sources, called), self.missing, weight, weights, row_id)
             weighted = weight is not None or weights is not None
+        with threads(self.n_jobs), self._looked_at(table, None, settings, progress, None) as everything:
+            plan = self._plan_of(everything, settings, seed, progress, keep_sample)
             plan = replace(plan, weight=weight, weighted=weighted, row_id=row_id)
-            plan = plan.with_parts([(name, source.n_rows) for name, source in zip(called, sources, strict=True)])
+            plan = plan.with_parts(list(zip(called, lengths, strict=True)))
             return plan, everything.sample if keep_sample else None
 
     def _refuse_what_sums_lack(self, settings: Settings, keep_sample: bool) -> None:
@@ -189,16 +198,21 @@ class MomentsLearner(Learner):
                 "the merged sums (--after M)"
             )
         sources = [part if isinstance(part, Source) else source_of(part) for part in parts]
-        coding, p = plan.coding.unpooled, plan.coding.n_variables
-        size = whole_stretches(rows_per_chunk(p, None), p)
         reading = Reading(joined(sources, names), plan.parameters.get("missing"), plan.weight, None, plan.row_id)
+        counted = self._counted(reading, plan.coding.unpooled)
+        coding = counted.first.coding
+        same = coding == plan.coding.unpooled
+        found = plan if same else replace(plan, coding=coding.pooling_by(counted.first.counts))
+        return found.with_parts([(name, source.n_rows) for name, source in zip(names, sources, strict=True)])
+
+    def _counted(self, reading: Reading, base: Coding) -> Counted:
+        """Count the cells of rows in a coding that grows by what they hold beside."""
+        p = base.n_variables
+        size = whole_stretches(rows_per_chunk(p, None), p)
         count = -(-reading.n_rows // size)
         with threads(self.n_jobs), self._progress().stage("counting all rows", count) as step:
-            counted = Local().total("counting", CountChunk(reading, coding, size), count, step)
-        coding = counted.first.coding
-        grown = plan.coding if coding == plan.coding.unpooled else coding.pooling_by(counted.first.counts)
-        found = replace(plan, coding=grown)
-        return found.with_parts([(name, source.n_rows) for name, source in zip(names, sources, strict=True)])
+            found: Counted = Local().total("counting", CountChunk(reading, base, size), count, step)
+        return found
 
     def fit(self, X: Any, y: None = None, sample_weight: Any = None, *, engine: Any = None) -> Self:
         """Learn theta and alpha from a table, as :meth:`mixmem.models._learner.Learner.fit` does."""
@@ -208,9 +222,10 @@ class MomentsLearner(Learner):
     def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from further rows, without those of before: their sums are kept, and new ones are added.
 
-        The first rows fix the coding and alpha0 and are fitted in few passes; later ones may hold no other levels. Sums
-        of earlier rows stay at the theta of then, so that what is left grows with how far theta has moved since
-        (``report_.start.correction``): where the rows change a lot, fit all again. The sums are saved with the model.
+        The first rows fix kinds, grids of numbers and alpha0, and are fitted in few passes; levels that come later are
+        added. Sums of earlier rows stay at the theta of then, so that what is left grows with how far theta has moved
+        since (``report_.start.correction``): where the rows change a lot, fit all again. The sums are saved with the
+        model. After :meth:`fit` the rows that it still holds are counted first; there is no refinement.
 
         Parameters
         ----------
@@ -232,16 +247,28 @@ class MomentsLearner(Learner):
         if not hasattr(self, "alpha_"):
             return self._first_rows(X, sample_weight)
         if self.moments_ is None:
-            raise InputError(
-                "the model was fitted by fit, which keeps no sums over its rows; begin with partial_fit, or with "
-                "from_moments, to add rows later"
-            )
-        before = self.moments_
+            if self._training is None:
+                raise InputError(
+                    "the model was fitted by fit, which keeps no sums over its rows, and does not hold the rows; begin "
+                    "with partial_fit, or with from_moments, to add rows later"
+                )
+            self._first_rows(self._training.table, None)
+        assert self.moments_ is not None
+        before = self._with_levels_of(X, self.moments_)
         further = Moments.count(
             X, before.plan, f"rows {before.n_rows + 1:,} on", after=before, sample_weight=sample_weight,
             n_jobs=self.n_jobs,
         )  # fmt: skip
         return self._advance(before + further, None)
+
+    def _with_levels_of(self, X: Any, moments: Moments) -> Moments:
+        """Return sums in a coding that has the levels of further rows, too."""
+        known = moments.plan.coding
+        if isinstance(X, Encoded) or known.pooled:
+            return moments
+        plan, source = moments.plan, source_of(X)
+        coding = self._counted(Reading(source, self.missing, plan.weight, None, plan.row_id), known).first.coding
+        return moments if coding == known else grown(moments, coding)
 
     def _first_rows(self, X: Any, sample_weight: Any) -> Self:
         """Learn from the first rows as a fit in few passes does, and keep their sums."""

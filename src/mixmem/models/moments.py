@@ -371,6 +371,6 @@ def _refuse_small(plan: MomentsPlan, sums: Sums, least: int, part: str) -> None:
         if small:
             raise InputError(
                 f"part {part!r}: {small:,} of {triples.size:,} triples of the anchors are held by fewer than {least} "
-                "rows; name fewer anchors with fewer levels (--anchors), or make the plan with a sample (--sample), "
-                "which asks for no triples"
+                "rows; make the plan with --start rows or with a sample (--sample), which ask for no triples, or name "
+                "fewer anchors with fewer levels (--anchors)"
             )

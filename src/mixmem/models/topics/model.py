@@ -336,7 +336,7 @@ class TopicModel(Transformer, Estimator):
     def differences(self, level: float = 0.95, X: Any = None) -> pd.DataFrame:
         """Return how each word differs between a topic and the other topic that is nearest in it, as one table.
 
-        Columns: topic (from 1), word, probability, versus, log2_fold_change, lower, upper, z. Of cells this is
+        Columns: topic (from 1), word, probability, versus, log2_fold_change, lower, upper, z. With cells this is
         differential expression. A word whose interval lies above zero is more frequent in the topic than in any other.
         Intervals count tokens as independent draws: where counts vary more than that, as those of tissues do, they are
         too narrow, and serve to rank words.

@@ -59,7 +59,10 @@ def demo(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Simulate a survey, fit it, compare with the truth, write a report: the first thing to run."""
+    """Fit a simulated survey and write a report: run this first.
+
+    The fit is compared with the truth that the survey was drawn from.
+    """
     from mixmem.cli.console import demo_text
     from mixmem.cli.demo import run_demo
 
@@ -226,7 +229,7 @@ def memberships(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Find the memberships of a table's rows in the components of a fitted model.
+    """Find the memberships of further rows by a fitted model.
 
     The values that meant a missing cell when the model was fitted mean so again; --missing adds further ones.
     """
@@ -255,10 +258,11 @@ def impute(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Fill the missing cells of a table with what a fitted model makes most likely; all else stays as it is.
+    """Fill the missing cells of a table by a fitted model.
 
-    The values that meant a missing cell when the model was fitted mean so again; --missing adds further ones.
-    Genotypes are written as numbers of copies of the second allele.
+    Each gets what the model makes most likely; all else stays as it is. The values that meant a missing cell when the
+    model was fitted mean so again; --missing adds further ones. Genotypes are written as numbers of copies of the
+    second allele.
     """
     from mixmem.cli.impute import filled_table
     from mixmem.output.tables import refuse_overwriting, table_writer
@@ -290,9 +294,10 @@ def compare(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Compare groups of rows by their mean memberships, with intervals, a test and a picture.
+    """Compare groups of rows by their mean memberships.
 
-    Averages of estimated memberships make groups look too much alike; these means are corrected for that.
+    The means come with intervals, a test and a picture. Averages of estimated memberships make groups look too much
+    alike; these means are corrected for that.
     """
     from mixmem.cli.compare import COMPARE_FILES, compare_text, run_compare, write_compare
     from mixmem.storage.atomic import staged_folder
@@ -333,7 +338,10 @@ def crowd(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Find the true labels of tasks that a crowd has labelled, and how far to trust every worker."""
+    """Find true labels, and how far to trust every worker.
+
+    The tasks were labelled by a crowd whose workers err, each in ways of their own.
+    """
     from mixmem.cli.crowd import CROWD_FILES, CrowdInput, crowd_text, names_of, run_crowd, truth_names, write_crowd
     from mixmem.storage.atomic import staged_folder
 
@@ -392,7 +400,10 @@ def topics(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Find the topics of documents, the words that stand for them, and every document's memberships."""
+    """Find the topics of documents and their memberships.
+
+    Each topic is shown with the words that stand for it.
+    """
     from mixmem.cli.topics import TOPIC_FILES, Reading, run_topics, topics_text, write_topics
     from mixmem.storage.atomic import staged_folder
 
@@ -460,7 +471,10 @@ def info(
     columns: options.Columns = "useful",
     verbose: options.Verbose = False,
 ) -> None:
-    """Show what would be fitted: variables, kinds, levels, missing cells, and what is wrong with them."""
+    """Show what would be fitted, and what is wrong with it.
+
+    Every variable is listed with its kind, its levels and its missing cells.
+    """
     from mixmem.cli.info import describe, refusal
 
     dialect = option_values.dialect_of(delimiter, decimal, header)

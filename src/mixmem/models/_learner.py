@@ -226,7 +226,17 @@ class Learner(Fitted):
         )  # fmt: skip
 
     def fit_reading(self, reading: Reading, then: Callable[[Everything], None], client: Any = None) -> Self:
-        """Learn from rows that are read in chunks; ``then`` is called while their codes are there."""
+        """Learn from rows that are read in chunks; ``then`` is called while their codes are there.
+
+        Parameters
+        ----------
+        reading : Reading
+            Rows as they are read.
+        then : callable
+            Called with what is known of the whole table.
+        client : Client or None
+            Client of a Dask cluster that does the work.
+        """
         settings, seed, progress = self._settings(), seed_sequence(self.random_state), self._progress()
         return self._fit_in_few_passes(reading, None, settings, seed, progress, then, _engine(client))
 

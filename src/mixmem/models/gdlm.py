@@ -117,7 +117,13 @@ class GDLM(MomentsLearner, Transformer, Estimator):
     """
 
     def transform(self, X: Any) -> Array:
-        """Return memberships (n, k) of rows, which sum to one: the posterior mean, or as ``memberships`` asks for."""
+        """Return memberships (n, k) of rows, which sum to one: the posterior mean, or as ``memberships`` asks for.
+
+        Parameters
+        ----------
+        X : frame, array, Arrow table or path
+            Rows with the columns that the model was fitted to.
+        """
         return super().transform(X)  # defined here too, because scikit-learn's set_output looks in this class
 
     def __sklearn_tags__(self) -> Any:

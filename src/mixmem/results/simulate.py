@@ -49,17 +49,17 @@ class Simulation:
 
     @property
     def schema(self) -> Schema:
-        """The variables."""
+        """Return the variables."""
         return self.coding.schema
 
     @property
     def encoded(self) -> Encoded:
-        """The table ready to fit, with every level in its schema: a rare one may not have been drawn."""
+        """Return the table ready to fit, with every level in its schema: a rare one may not have been drawn."""
         return Encoded.of(self.codes, self.coding)
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The table with named columns and levels."""
+        """Return the table with named columns and levels."""
         return decode(self.codes, self.coding)
 
 

@@ -105,7 +105,7 @@ class KChoice:
     seconds: dict[str, float]
 
     def plot(self, path: str | PathLike[str] | None = None) -> Figure:
-        """The table as a figure of three panels, written to ``path`` if there is one."""
+        """Draw the table as a figure of three panels, written to ``path`` if there is one."""
         from mixmem.plots import ChooseKPlot
 
         figure = ChooseKPlot.from_choice(self).plot().figure_

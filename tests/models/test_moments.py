@@ -261,6 +261,8 @@ def test_rows_that_do_not_go_with_the_plan_are_refused(frame):
         Moments.count(parts["a"], plan, "a", sample_weight=np.ones(5000))
     with pytest.raises(InputError, match="part 'a' has no rows"):
         Moments.count(parts["a"][:0], plan, "a")
+    with pytest.raises(InputError, match="part 'c' has no rows; leave it out"):
+        model.plan_moments(*parts.values(), frame[:0], names=["a", "b", "c"])
     with pytest.raises(InputError, match="two parts are called 'a'"):
         model.plan_moments(*parts.values(), names=["a", "a"])
     with pytest.raises(InputError, match=r"two components or more"):

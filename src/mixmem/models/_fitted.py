@@ -311,6 +311,9 @@ class Fitted(Comparing, Intervals):
         arrays, further = self._kept()
         save_model(path, self._arrays() | errors | arrays, header | further)
 
+    def _forget(self) -> None:
+        """Forget what was kept beside the model of before; here nothing is."""
+
     def _kept(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return what a model keeps beside itself in its file; here nothing."""
         return {}, {}

@@ -74,10 +74,8 @@ class MomentsLearner(PlanMaker):
     moments_: Moments | None = None
     """The sums that the model was last fitted from, to which those of further rows can be added."""
 
-    def fit(self, X: Any, y: None = None, sample_weight: Any = None, *, engine: Any = None) -> Self:
-        """Learn theta and alpha from a table, as :meth:`mixmem.models._learner.Learner.fit` does."""
+    def _forget(self) -> None:
         self.moments_, self.next_plan_ = None, None
-        return super().fit(X, y, sample_weight, engine=engine)
 
     def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from further rows, without those of before: their sums are kept, and new ones are added.

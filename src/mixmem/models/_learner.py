@@ -148,6 +148,7 @@ class Learner(Fitted):
             array, or files that all workers see.
         """
         settings, seed, progress = self._settings(), seed_sequence(self.random_state), self._progress()
+        self._forget()
         if engine is not None or self._in_few_passes(X, settings):
             return self._fit_in_few_passes(X, sample_weight, settings, seed, progress, engine=_engine(engine))
         with threads(self.n_jobs):

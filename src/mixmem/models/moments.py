@@ -210,17 +210,17 @@ class Moments:
 
     @property
     def n_rows(self) -> int:
-        """Rows of all parts."""
+        """Return the rows of all parts."""
         return sum(part.rows for part in self.parts)
 
     @property
     def first(self) -> FirstMoments:
-        """Counts of the cells."""
+        """Return the counts of the cells."""
         return self.sums.counted.first
 
     @property
     def grown(self) -> bool:
-        """Whether there are parts beside those of the plan."""
+        """Return whether there are parts beside those of the plan."""
         return len(self.parts) > len(self.plan.parts)
 
     def refuse_missing_parts(self) -> None:
@@ -339,7 +339,7 @@ def _chunks(X: Any, plan: MomentsPlan, part: str, weights: Any, memory_limit: in
         return HeldChunks(X if weights is None else replace(X, weights=check_weights(weights, X.n_rows)), size)
     source = source_of(X)
     if source.n_rows == 0:
-        raise InputError(f"part {part!r} has no rows; leave it out of the plan")
+        raise InputError(f"part {part!r} has no rows; leave it out")
     given = None if weights is None else check_weights(weights, source.n_rows)
     if plan.weighted != (given is not None or plan.weight is not None):
         raise InputError(

@@ -122,8 +122,12 @@ def fit(
     if moments is not None:
         moments_commands.fit_sums(context, moments, sample, out, jobs=jobs, strict=strict, quiet=quiet, verbose=verbose)
         return
-    if data is None or components is None or sample is not None:
-        raise InputError("expected a table and the number of components: DATA -k K (or --moments M, of mixmem moments)")
+    if data is None:
+        raise InputError("Missing argument 'DATA': expected a table, or sums that moments merge wrote with --moments")
+    if components is None:
+        raise InputError("Missing option '-k': expected the number of components")
+    if sample is not None:
+        raise InputError("--sample goes with sums; expected it beside --moments, or not at all")
     from mixmem.cli.admixture import fit_places, refuse_for, write_admixture
     from mixmem.cli.console import fit_text
     from mixmem.cli.fit import run_fit, write_fit

@@ -26,6 +26,7 @@ from mixmem.moments.sums import FirstMoments, third_moments
 from mixmem.progress import current
 from mixmem.refinement.maximum_likelihood import held_cells
 from mixmem.storage.model_file import FileKind, load_model, save_model
+from mixmem.storage.provenance import provenance
 from mixmem.words import listing, plain_number
 
 MOMENTS = FileKind(
@@ -254,6 +255,7 @@ class Moments:
                 arrays |= {f"sums.{name}.{level}.{index}.{at}": np.asarray(array) for at, array in enumerate(node)}
         document = {
             "plan": header, "parts": [part.to_plain() for part in self.parts], "whole": self.sums.counted.whole,
+            "written": provenance(),
         }  # fmt: skip
         return arrays, document
 

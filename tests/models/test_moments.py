@@ -130,6 +130,22 @@ def test_rounds_without_a_sample_end_where_sweeps_over_all_rows_do(drawn, frame)
     assert found.report_.passes.sampled == 0
 
 
+def test_rounds_that_do_not_settle_end_with_a_warning(frame):
+    parts = cut(frame[:3000], (0, 1000, 3000))
+    plan, _ = GDLM(2, **SETTINGS).plan_moments(*parts.values(), names=list(parts), keep_sample=False, start="rows")
+    far = replace(plan, moved=(0.1,) * 7)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_from_moments, "ENOUGH", 0.0)
+        last = GDLM.from_moments(added(counted(far, parts), "ab"))
+    assert last.next_plan_ is None
+    assert "8 rounds did not settle" in last.report_.reason
+    assert [notice.code for notice in last.report_.warnings][:1] == ["not-converged"]
+    once = GDLM.from_moments(added(counted(replace(plan, moved=(1e-9,)), parts), "ab"))
+    whole = GDLM.from_moments(added(counted(plan, parts), "ab"))
+    start = plan.theta[:, np.argsort(-plan.alpha)]
+    assert np.allclose(once._theta - start, 0.5 * (whole._theta - start))  # too far: half of it is taken
+
+
 def test_variables_beside_the_anchors_take_a_round_of_their_own():
     drawn = simulate_gdlm(4_000, 60, 2, n_levels=3, alpha=0.2, random_state=2)
     anchors = [[f"x{j}" for j in range(m, 12, 3)] for m in range(3)]

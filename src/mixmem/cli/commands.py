@@ -7,8 +7,18 @@ from typing import Annotated
 
 import typer
 
-from mixmem.cli import crowd_options, experiment_options, option_values, options, running, topic_options
+from mixmem.cli import (
+    crowd_options,
+    experiment_options,
+    moments_commands,
+    moments_options,
+    option_values,
+    options,
+    running,
+    topic_options,
+)
 from mixmem.cli import reproduce as reproducing
+from mixmem.errors import InputError
 
 app = typer.Typer(
     add_completion=False,
@@ -18,6 +28,7 @@ app = typer.Typer(
     "Start with: mixmem demo",
 )
 app.add_typer(reproducing.app, name="reproduce")
+app.add_typer(moments_commands.app, name="moments")
 
 
 def _version(wanted: bool) -> None:
@@ -63,9 +74,12 @@ def demo(
 
 @app.command()
 def fit(
-    data: options.Data,
-    components: options.Components,
+    context: typer.Context,
     out: options.OutFolder,
+    data: options.FitData = None,
+    components: options.FitComponents = None,
+    moments: moments_options.MomentsFile = None,
+    sample: moments_options.SampleFile = None,
     id_column: options.Id = None,
     kind: options.Kind = None,
     missing: options.Missing = None,
@@ -104,7 +118,12 @@ def fit(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Find the components of a table and every row's memberships."""
+    """Find the components of a table and every row's memberships; or the components from sums of its parts."""
+    if moments is not None:
+        moments_commands.fit_sums(context, moments, sample, out, jobs=jobs, strict=strict, quiet=quiet, verbose=verbose)
+        return
+    if data is None or components is None or sample is not None:
+        raise InputError("expected a table and the number of components: DATA -k K (or --moments M, of mixmem moments)")
     from mixmem.cli.admixture import fit_places, refuse_for, write_admixture
     from mixmem.cli.console import fit_text
     from mixmem.cli.fit import run_fit, write_fit

@@ -28,22 +28,21 @@ def _from_config(context: typer.Context, file: Path | None) -> Path | None:
     return file
 
 
-Data = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="Table: .csv .tsv .txt .xlsx .sav .dta .parquet .feather .jsonl .npz .bed .vcf .vcf.gz .str, one of these "
-        "in a .zip .xz .gz .zst, a folder of one kind, FILE::PART for a sheet or a table of a database, or - for CSV "
-        "on standard input.",
-        show_default=False,
-    ),
-]
+_DATA = typer.Argument(
+    metavar="DATA",
+    help="Table: .csv .tsv .txt .xlsx .sav .dta .parquet .feather .jsonl .npz .bed .vcf .vcf.gz .str, one of these "
+    "in a .zip .xz .gz .zst, a folder of one kind, FILE::PART for a sheet or a table of a database, or - for CSV "
+    "on standard input.",
+    show_default=False,
+)
+Data = Annotated[str, _DATA]
+FitData = Annotated[str | None, _DATA]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote: model.mixmem.", show_default=False)]
 FitFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder that fit wrote.", show_default=False)]
 
-Components = Annotated[
-    int, typer.Option("-k", "--components", min=1, metavar="K", help="Number of components.", show_default=False)
-]
+_COMPONENTS = typer.Option("-k", "--components", min=1, metavar="K", help="Number of components.", show_default=False)
+Components = Annotated[int, _COMPONENTS]
+FitComponents = Annotated[int | None, _COMPONENTS]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write into; made if it is not there.")]
 OutFile = Annotated[
     Path, typer.Option("--out", metavar="FILE", help="File to write: .csv, .tsv or .parquet; - for CSV on the output.")

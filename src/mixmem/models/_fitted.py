@@ -307,7 +307,16 @@ class Fitted(Comparing, Intervals):
             "run": self.run_id, "coding": self.coding_.to_dict(), "parameters": self._parameters(),
             "report": self.report_.to_plain(),
         }  # fmt: skip
-        save_model(path, self._arrays() | (self._errors.arrays() if self._errors is not None else {}), header)
+        errors = self._errors.arrays() if self._errors is not None else {}
+        arrays, further = self._kept()
+        save_model(path, self._arrays() | errors | arrays, header | further)
+
+    def _kept(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Return what a model keeps beside itself in its file; here nothing."""
+        return {}, {}
+
+    def _take_kept(self, path: str | Path, arrays: dict[str, Array], header: dict[str, Any]) -> None:
+        """Take back what :meth:`_kept` gave."""
 
     @property
     def run_id(self) -> str:
@@ -358,6 +367,7 @@ class Fitted(Comparing, Intervals):
         check_model_values(path, coding.schema, theta, alpha, delta)
         model._set(coding, theta, alpha, delta, report)
         model._errors = Uncertainty.from_arrays(arrays)
+        model._take_kept(path, arrays, header)
         model.n_features_in_ = coding.n_variables + len(coding.left_out)
         return model
 

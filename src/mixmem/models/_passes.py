@@ -209,7 +209,7 @@ def looked_at(
     with progress.stage("sample"):
         sample = reading.learn(spans, kinds)
     base, p = sample.coding.unpooled, sample.n_variables
-    size = whole_stretches(chunk_rows or _chunk_rows(p, memory_limit), p)
+    size = whole_stretches(chunk_rows or rows_per_chunk(p, memory_limit), p)
     in_memory = engine.local and isinstance(reading.source, TableSource)
     wanted = engine.local and not in_memory and (scratch is not None or not reading.source.cheap)
     disk = Scratch(scratch) if wanted else None
@@ -231,7 +231,7 @@ def looked_at(
             chunks = ReadChunks(reading, coding, size)
         yield Everything(
             chunks, counted, FirstMoments(coding, counted.first.sums), _recoded(sample, base, coding),
-            _surprises(base, coding), held, engine, progress,
+            surprises(base, coding), held, engine, progress,
         )  # fmt: skip
     finally:
         if disk is not None:
@@ -250,7 +250,7 @@ def _coded_already(table: Encoded, engine: Engine, progress: Progress, chunk_row
     return Everything(chunks, counted, counted.first, sample, [], table, engine, progress)
 
 
-def _chunk_rows(n_variables: int, memory_limit: int | None) -> int:
+def rows_per_chunk(n_variables: int, memory_limit: int | None) -> int:
     most = CHUNK_BYTES if memory_limit is None else min(CHUNK_BYTES, memory_limit // 8)
     return int(most // (8 * n_variables))
 
@@ -268,7 +268,7 @@ def _joined(kept: dict[int, Encoded], coding: Coding) -> Encoded:
     return Encoded(codes, coding, np.concatenate([part.row_ids for part in parts]), weights)
 
 
-def _surprises(base: Coding, coding: Coding) -> list[str]:
+def surprises(base: Coding, coding: Coding) -> list[str]:
     """Return what all rows hold beside the sample, in words."""
     found = []
     for own, other in zip(base.columns, coding.columns, strict=True):

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from mixmem.models._estimator import Estimator, Transformer
-from mixmem.models._learner import Learner
+from mixmem.models._from_moments import MomentsLearner
 from mixmem.typing import Array
 
 
-class GDLM(Learner, Transformer, Estimator):
+class GDLM(MomentsLearner, Transformer, Estimator):
     """Learn a generalized Dirichlet latent variable model by the method of moments (PTPQP), and refine it.
 
     Row i has memberships x_i ~ Dirichlet(alpha) in k components. Its cell in variable j is drawn from a component that

@@ -57,7 +57,8 @@ def admixture_start(genotypes: Genotypes, k: int, rng: np.random.Generator) -> t
         x = np.maximum(right @ _regressed(left, p), 1e-3)
         x /= x.sum(axis=1, keepdims=True)
         change, rounds = float(np.sqrt(((x - before) ** 2).mean())), rounds + 1
-    reason = f"least squares along {k - 1} leading directions: memberships change by {change:.1g} after {rounds} rounds"
+    directions = f"{k - 1} leading direction{'s' * (k > 2)}"
+    reason = f"least squares along {directions}: memberships change by {change:.1g} after {rounds} rounds"
     return Point(genotypes.theta(p), x), GenotypeAccount(change < SMALL_CHANGE, reason, directions=k - 1, rounds=rounds)
 
 

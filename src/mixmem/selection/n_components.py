@@ -62,7 +62,7 @@ class Spectrum:
 
     @property
     def n_components(self) -> int:
-        """One more than the singular values that stand above noise before the first that does not."""
+        """Return one more than the singular values that stand above noise before the first that does not."""
         return 1 + int(np.cumprod(self.values > self.noise).sum())
 
 
@@ -482,7 +482,10 @@ def _difference(better: Mapping[Any, Any], worse: Mapping[Any, Any], of_error: M
 
 def _spectrum_says(spectrum: Spectrum, k: int) -> str:
     shown, looked = spectrum.n_components, len(spectrum.values)
-    above = f"{shown - 1} of {looked} singular values of the second moments stand above noise, one less than components"
+    stand = "stands" if shown == 2 else "stand"
+    above = (
+        f"{shown - 1} of {looked} singular values of the second moments {stand} above noise, one less than components"
+    )
     if shown > looked:
         return f"The spectrum shows {shown} components or more ({above})."
     if shown == k:

@@ -43,18 +43,20 @@ def anchors_of(texts: list[str] | None) -> str | list[list[str]]:
 
 def kinds_of(texts: list[str] | None) -> dict[str, str] | None:
     """Kinds by column, from texts such as age=continuous; None if there are none."""
+    from mixmem.data.declared import ORDER, kind_and_order
     from mixmem.data.kinds import KINDS
     from mixmem.data.table_checks import IGNORED
 
     found: dict[str, str] = {}
     for text in texts or ():
-        name, equals, kind = text.rpartition("=")
+        name, equals, declared = text.partition("=") if ORDER in text else text.rpartition("=")
+        kind = kind_and_order(declared)[0]
         if not equals or not name:
             raise InputError(f"--kind is COLUMN=KIND, such as age=continuous; got {text!r}")
         if kind not in KINDS and kind != IGNORED:
             raise InputError(f"--kind {text}: there is no kind {kind!r}; expected one of {', '.join(KINDS)}, {IGNORED}")
-        if found.setdefault(name, kind) != kind:
-            raise InputError(f"--kind declares {name!r} both {found[name]} and {kind}; give one of them")
+        if found.setdefault(name, declared) != declared:
+            raise InputError(f"--kind declares {name!r} both {found[name]} and {declared}; give one of them")
     return found or None
 
 

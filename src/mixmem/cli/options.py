@@ -54,8 +54,8 @@ Kind = Annotated[
     typer.Option(
         "--kind",
         metavar="COLUMN=KIND",
-        help="Kind of a column: categorical, binary, ordinal, dosage, count, continuous, or ignore to leave it out. "
-        "May be repeated.  [default: inferred; see mixmem info]",
+        help="Kind of a column: categorical, binary, ordinal, dosage, count, continuous, or ignore to leave it out; "
+        'COLUMN may be a pattern ("q*=ordinal"), and ordinal:low<middle<high says an order of texts. May be repeated.  [default: inferred; see mixmem info]',
         show_default=False,
     ),
 ]

@@ -1144,3 +1144,31 @@ def test_strict_says_nothing_of_a_good_fit(fitted, tmp_path, capsys):
     arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--alpha0", 0.2, "--out", tmp_path / "o"]
     code, out, _ = run(capsys, *arguments, "--strict")
     assert (code, "WARNING" in out) == (0, False)
+
+
+# --- A fit made again
+
+
+def test_fit_json_makes_the_fit_again_to_the_last_bit(tmp_path, capsys):
+    from mixmem import simulate_gdlm
+
+    rng = np.random.default_rng(0)
+    frame = simulate_gdlm(150, 8, 2, random_state=0).frame.assign(w=rng.uniform(0.5, 2.0, 150), note="a")
+    frame.to_csv(tmp_path / "odd.csv", sep=";", index=False)
+    first = ["fit", tmp_path / "odd.csv", "-k", 2, "--alpha0", 0.3, "--weight", "w", "--kind", "x1=ordinal"]
+    run(capsys, *first, "--kind", "note=ignore", "--seed", 5, "--delimiter", ";", "--jobs", 1, "--out", tmp_path / "a")
+    document = json.loads((tmp_path / "a" / "fit.json").read_text())
+    assert document["options"] == {
+        "components": "2", "kind": ["x1=ordinal", "note=ignore"], "delimiter": ";", "weight": "w", "alpha0": "0.3",
+        "seed": "5",
+    }  # fmt: skip
+    assert (tmp_path / "a" / "intervals.csv").exists()  # weights that are no whole numbers: by the jackknife
+    run(capsys, "fit", "--config", tmp_path / "a" / "fit.json", "--out", tmp_path / "b")
+    for name in ("theta.csv", "alpha.csv", "memberships.csv", "intervals.csv"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    run(capsys, "fit", "--config", tmp_path / "a" / "fit.json", "--seed", 6, "--out", tmp_path / "c")
+    assert json.loads((tmp_path / "c" / "fit.json").read_text())["options"]["seed"] == "6"
+    (tmp_path / "none.json").write_text("{}")
+    refused(capsys, "holds no options", "fit", "--config", tmp_path / "none.json", "--out", tmp_path / "d")
+    (tmp_path / "none.json").write_text("{")
+    refused(capsys, "is not JSON", "fit", "--config", tmp_path / "none.json", "--out", tmp_path / "d")

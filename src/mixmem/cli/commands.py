@@ -60,6 +60,7 @@ def demo(
 
 @app.command()
 def fit(
+    context: typer.Context,
     data: options.Data,
     components: options.Components,
     out: options.OutFolder,
@@ -139,6 +140,7 @@ def fit(
             data, settings, described=described, grouped=grouped, folds=cv, quiet=quiet, accept=accept,
             folder=places.folder, scheduler=scheduler,
         )  # fmt: skip
+        result.document["options"] = option_values.as_typed(context)
         write_fit(places.folder, result)
         write_admixture(places, result)
     if not quiet:

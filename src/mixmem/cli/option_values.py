@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import typer
+
 from mixmem.errors import InputError
 from mixmem.words import listing
 
@@ -15,6 +17,26 @@ if TYPE_CHECKING:
 
 
 HEADERS = ("auto", "yes", "no")
+
+
+ONLY_NOW = ("--out", "--config", "--quiet", "--verbose", "--jobs", "--q", "--p", "--scratch", "--help")
+"""Options that say nothing of the result."""
+
+
+def as_typed(context: typer.Context) -> dict[str, str | bool | list[str]]:
+    """Return the options of a command that differ from their defaults, by their long names, as one would type them."""
+    found: dict[str, str | bool | list[str]] = {}
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        names = [name for name in parameter.opts if name.startswith("--") and name not in ONLY_NOW]
+        if not names or value is None or value in ([], ()) or value == parameter.default:
+            continue
+        name = names[0].removeprefix("--")
+        if isinstance(value, bool):
+            found[name] = value
+        else:
+            found[name] = list(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    return found
 
 
 def number_or_auto(option: str, text: str, kind: type[int] | type[float]) -> str | int | float:

@@ -231,9 +231,9 @@ def test_progress_by_options_and_terminal(monkeypatch, fitted, tmp_path, flags, 
 
 
 def test_the_first_compilation_is_announced(monkeypatch, fitted, tmp_path, capsys):
-    from mixmem.cli import compilation
+    from mixmem import kernels
 
-    monkeypatch.setattr(compilation, "_compiled", lambda: False)
+    monkeypatch.setattr(kernels, "compiled", lambda: False)
     line = "mixmem: compiling kernels for this machine, once (about 20 s)\n"
     arguments = ["memberships", fitted / "fit" / "model.mixmem", fitted / "data.csv", "--out", "-"]
     code, out, err = run(capsys, *arguments)
@@ -242,10 +242,10 @@ def test_the_first_compilation_is_announced(monkeypatch, fitted, tmp_path, capsy
     assert run(capsys, *arguments, "--quiet")[2] == ""
     monkeypatch.undo()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    assert not compilation._compiled()
+    assert not kernels.compiled()
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / f"simplex.f-1.py3{sys.version_info.minor}.nbi").touch()
-    assert compilation._compiled()
+    assert kernels.compiled()
 
 
 def test_an_interrupted_fit_leaves_nothing(monkeypatch, fitted, tmp_path, capsys):

@@ -34,7 +34,8 @@ def test_files_of_a_fit(table, tmp_path, capsys):
     assert {path.name for path in out.iterdir()} == FILES | {"topics_by.csv"}
     said = capsys.readouterr().out
     assert "120 documents, 24 words" in said
-    assert "report.html (open this)" in said
+    assert f"{out / 'report.html'}" in said
+    assert "(open this)" in said
     topics, memberships = pl.read_csv(out / "topics.csv"), pl.read_csv(out / "memberships.csv")
     assert topics.columns == ["word", "topic_1", "topic_2"]
     assert topics["topic_1"].sum() == pytest.approx(1)

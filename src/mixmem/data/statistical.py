@@ -24,7 +24,7 @@ def read_labelled(path: Path) -> Table:
     Values that the file declares missing are missing. A variable whose values all have labels holds those labels, in
     the order of the values; it is ordinal where the file calls its measure so.
     """
-    pyreadstat = needs("pyreadstat", str(path), "survey")
+    pyreadstat = needs("pyreadstat", f"reading {path}", "survey")
     reader = {".dta": pyreadstat.read_dta, ".por": pyreadstat.read_por}.get(path.suffix.lower(), pyreadstat.read_sav)
     try:
         frame, meta = reader(str(path))
@@ -68,7 +68,7 @@ def _labelled(column: Column, labels: dict[Any, str] | None) -> Column:
 
 def read_excel(path: Path, sheet: str | None) -> Table:
     """The table in a sheet of a workbook (.xlsx, .xls, .ods), the first one unless it is named: FILE::SHEET."""
-    needs("python_calamine", str(path), "excel")
+    needs("python_calamine", f"reading {path}", "excel")
     import pandas as pd
 
     try:

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from benchmarks import crowd_sets
 from benchmarks.measure import cost_of
 from mixmem import GDLM, align_components
 
 SHAPES = ((300, 15, 5, 3), (1_000, 20, 6, 4))
 """Rows, variables, levels and components."""
 DESIGNS = ("graded", "styles", "beta-binomial", "bells", "none")
-SURVEY = Path(__file__).resolve().parents[2] / "shared" / "data" / "survey_bfi" / "bfi.csv"
+SURVEY = crowd_sets.DATA / "survey_bfi" / "bfi.csv"
 
 
 def theta_of(design: str, d: int, k: int, rng: np.random.Generator) -> np.ndarray:

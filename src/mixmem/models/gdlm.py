@@ -26,7 +26,8 @@ class GDLM(MomentsLearner, Transformer, Estimator):
         the value under which the rows are most likely.
     variables : dict or None
         Kinds of columns, where they are not to be inferred: {"age": "continuous", "visits": "count", "note": "ignore"};
-        also "categorical", "binary", "ordinal", "dosage". ``schema_`` and ``mixmem info`` show what was inferred.
+        also "categorical", "binary", "ordinal" (of texts with their order, "ordinal:never<sometimes<often"), "dosage".
+        A name such as "q*" stands for every column it fits. ``schema_`` and ``mixmem info`` show what was inferred.
     anchors : "auto" or three lists of names
         Variables of the first block (pi^u, pi^v, pi^w), disjoint.
     n_partitions : "auto" or int

@@ -29,7 +29,7 @@ from mixmem.moments.estimate import Settings, estimate
 from mixmem.moments.sums import FirstMoments, first_moments, second_moments
 from mixmem.moments.theta_from_factors import theta_of
 from mixmem.parameters import bytes_of, check_parameters
-from mixmem.progress import LineProgress, Progress, current
+from mixmem.progress import Progress, in_python
 from mixmem.refinement.memory import refuse_beyond
 from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import choose_alpha0
@@ -185,7 +185,7 @@ def choose_k(
     wanted = check_candidates(k_range, n_splits)
     seed = seed_sequence(random_state)
     for_part, for_spectrum, *for_splits = seed.spawn(2 + int(n_splits))
-    progress = LineProgress() if verbose else current()
+    progress = in_python(verbose)
     with threads(n_jobs):
         with progress.stage("read"):
             table = encode_as(X, variables, missing)

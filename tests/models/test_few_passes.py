@@ -59,6 +59,7 @@ def test_memory_files_chunks_and_threads_give_the_same_bits(drawn, frame, folder
     pattern = str(folder / "*.parquet")
     others = [
         fitted(pattern), fitted(pattern, 1, n_jobs=1), fitted(pattern, 40_000, scratch=folder), fitted(frame.lazy()),
+        fitted(pattern, 40_000, memory_limit="2MB"),
         fitted(folder / "all.csv", 1), fitted(drawn.encoded),
         fitted(folder / "all.csv", passes="auto", memory_limit="2MB"),
     ]  # fmt: skip
@@ -121,7 +122,7 @@ def test_refusals(frame, folder, tmp_path, monkeypatch):
         fitted(str(folder / "*.parquet"), memory_limit="1kB")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1000))
     with pytest.raises(InputError, match=r"codes of the table take about .* GB left; name a folder with more room"):
-        fitted(folder / "all.csv")
+        fitted(folder / "all.csv", memory_limit="2MB")
 
 
 def test_a_cell_that_cannot_be_coded_is_named_with_its_file(frame, tmp_path):

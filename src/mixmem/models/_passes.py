@@ -17,10 +17,11 @@ import numpy as np
 from mixmem.data.chunks import (
     Chunks,
     HeldChunks,
+    Memory,
     ReadChunks,
     Reading,
     Scratch,
-    ScratchChunks,
+    StoredChunks,
     sample_spans,
     whole_stretches,
 )
@@ -31,6 +32,7 @@ from mixmem.data.sources import Span, TableSource, source_of
 from mixmem.data.table_checks import check_weights
 from mixmem.data.united_levels import Recoding
 from mixmem.engine.chunks import Engine
+from mixmem.engine.memory import available_memory
 from mixmem.engine.rows import Arrays, RowSum, n_stretches
 from mixmem.errors import InputError
 from mixmem.likelihood.memberships import RowFit, fit_rows
@@ -45,6 +47,8 @@ from mixmem.words import listing
 
 CHUNK_BYTES = 64_000_000
 """What a chunk takes as read, at eight bytes per cell, unless a memory limit asks for less."""
+KEPT_PART = 4
+"""Codes of a table that is read in pieces are kept in memory if they take no more than one of so many parts of it."""
 
 
 @dataclass(frozen=True)
@@ -144,13 +148,12 @@ class FitRows(OfChunk):
 
 @dataclass
 class CountChunk:
-    """The counts of a chunk, whose codes are written to scratch or kept on the way."""
+    """The counts of a chunk, whose codes are kept on the way where there is a store."""
 
     reading: Reading
     base: Coding
     chunk_rows: int
-    scratch: Scratch | None = None
-    kept: dict[int, Encoded] | None = None
+    store: Scratch | Memory | None = None
 
     def span(self, number: int) -> Span:
         """Return the rows of a chunk."""
@@ -162,12 +165,15 @@ class CountChunk:
 
     def __call__(self, number: int, *parts: Any) -> Counted:
         span = self.span(number)
+        first_stretch = n_stretches(span[0], self.base.n_variables)
+        if self.store is None:
+            found = self.reading.to_count(*span, self.base, parts)
+            if isinstance(found, np.ndarray):
+                return Counted.of_columns(self.base, found, first_stretch)
+            return Counted.of(self.base, found, first_stretch)
         rows = self.reading.coded(*span, self.base, parts)
-        if self.scratch is not None:
-            self.scratch.write(number, rows, span)
-        if self.kept is not None:
-            self.kept[number] = rows
-        return Counted.of(self.base, rows, n_stretches(span[0], self.base.n_variables))
+        self.store.write(number, rows, span)
+        return Counted.of(self.base, rows, first_stretch)
 
 
 def reading_of(X: Any, missing: Any, weights: Any, engine: Engine) -> Reading | None:
@@ -210,32 +216,50 @@ def looked_at(
         sample = reading.learn(spans, kinds)
     base, p = sample.coding.unpooled, sample.n_variables
     size = whole_stretches(chunk_rows or _chunk_rows(p, memory_limit), p)
-    in_memory = engine.local and isinstance(reading.source, TableSource)
-    wanted = engine.local and not in_memory and (scratch is not None or not reading.source.cheap)
-    disk = Scratch(scratch) if wanted else None
+    store = _store(reading, engine, scratch, memory_limit, reading.n_rows * p * base.codes_dtype.itemsize)
     try:
-        if disk is not None:
-            disk.require(reading.n_rows * p * base.codes_dtype.itemsize)
-        kept: dict[int, Encoded] | None = {} if in_memory else None
         count = -(-reading.n_rows // size)
         with progress.stage("counting all rows", count) as step:
-            counted = engine.total("counting", CountChunk(reading, base, size, disk, kept), count, step)
+            counted = engine.total("counting", CountChunk(reading, base, size, store), count, step)
         coding = counted.first.coding.pooling_by(counted.first.counts)
-        held = None if kept is None else _joined(kept, coding)
-        chunks: Chunks
-        if held is not None:
+        chunks: Chunks = ReadChunks(reading, coding, size)
+        if store is not None:
+            chunks = StoredChunks(store, coding, reading.n_rows, size)
+        held = None
+        if isinstance(reading.source, TableSource) and isinstance(chunks, StoredChunks):
+            held = chunks.joined()
             chunks = HeldChunks(held, size)
-        elif disk is not None:
-            chunks = ScratchChunks(disk, coding, reading.n_rows, size)
-        else:
-            chunks = ReadChunks(reading, coding, size)
         yield Everything(
             chunks, counted, FirstMoments(coding, counted.first.sums), _recoded(sample, base, coding),
             _surprises(base, coding), held, engine, progress,
         )  # fmt: skip
     finally:
-        if disk is not None:
-            disk.close()
+        if store is not None:
+            store.close()
+
+
+def _store(
+    reading: Reading, engine: Engine, scratch: str | os.PathLike[str] | None, memory_limit: int | None, size: int
+) -> Scratch | Memory | None:
+    """Return where codes, of so many bytes, are kept after the first pass; None if rows are read anew in each.
+
+    In memory if they are a small part of it, so that files are read once; else on disk if asked for, or where reading
+    is dear.
+    """
+    if not engine.local:
+        return None
+    most = available_memory() if memory_limit is None else memory_limit
+    if isinstance(reading.source, TableSource) or (scratch is None and size <= most // KEPT_PART):
+        return Memory()
+    if scratch is None and reading.source.cheap:
+        return None
+    disk = Scratch(scratch)
+    try:
+        disk.require(size)
+    except InputError:
+        disk.close()
+        raise
+    return disk
 
 
 def _coded_already(table: Encoded, engine: Engine, progress: Progress, chunk_rows: int | None) -> Everything:
@@ -258,14 +282,6 @@ def _chunk_rows(n_variables: int, memory_limit: int | None) -> int:
 def _recoded(rows: Encoded, old: Coding, new: Coding) -> Encoded:
     """Return rows in a coding that holds all of their own."""
     return replace(rows, codes=Recoding.between(old, new).codes(rows.codes), coding=new)
-
-
-def _joined(kept: dict[int, Encoded], coding: Coding) -> Encoded:
-    """Return the chunks of a table in memory as one, in the coding of all."""
-    parts = [kept.pop(number) for number in sorted(kept)]
-    codes = np.concatenate([_recoded(part, part.coding, coding).codes for part in parts])
-    weights = None if parts[0].weights is None else np.concatenate([part.each for part in parts])
-    return Encoded(codes, coding, np.concatenate([part.row_ids for part in parts]), weights)
 
 
 def _surprises(base: Coding, coding: Coding) -> list[str]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded
@@ -40,6 +42,8 @@ to 100 variables and 5 to 10 components."""
 ENOUGH = 0.1
 """What is left may be this part of the sampling error of all rows: both together are then half a per cent more."""
 MOST_CORRECTIONS = 4
+MOST_COMPARED = 32
+"""Codes of a variable up to which each is looked for on its own when cells are counted."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,20 @@ class Counted:
                 squares = squares + node
         return cls(base, first_moments(rows, first_stretch=first_stretch), squares, rows.whole)
 
+    @classmethod
+    def of_columns(cls, base: Coding, codes: NDArray[Any], first_stretch: int) -> Counted:
+        """Count the rows of a chunk, of weight one, from their codes (p, n) by columns in the coding ``base``."""
+        n_variables, n_rows = codes.shape
+        offsets, size = base.soft.cell_offsets, stretch_rows(n_variables)
+        total = RowSum({})
+        for number, begin in enumerate(range(0, n_rows, size), start=first_stretch):
+            some = codes[:, begin : begin + size]
+            counts = np.zeros(int(offsets[-1]))
+            for column, first, last in zip(some, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+                counts[first:last] = _counts(column, last - first)
+            total = total + RowSum({(0, number): (counts, np.asarray(float(some.shape[1])))})
+        return cls(base, FirstMoments(base, total), None, True)
+
     def __add__(self, other: Counted) -> Counted:
         coding = united(self.base, (self.first.coding, other.first.coding))
         first = self.first.recoded(coding) + other.first.recoded(coding)
@@ -86,6 +104,13 @@ class Counted:
         if self.squares is None or self.whole:
             return self.first.total
         return self.first.total**2 / float(self.squares.root[0])
+
+
+def _counts(codes: NDArray[Any], size: int) -> NDArray[np.int64]:
+    """Return how often each code occurs: one after the other while they are few, which processors do 32 at a time."""
+    if size > MOST_COMPARED:
+        return np.bincount(codes, minlength=size)
+    return np.array([np.count_nonzero(codes == code) for code in range(size)])
 
 
 @dataclass(frozen=True)

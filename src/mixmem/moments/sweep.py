@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ from mixmem.kernels.grams import gram_sums
 from mixmem.kernels.nqp import exact_rows
 from mixmem.kernels.passes import add_features, group_sums, pair_sums
 from mixmem.moments.collective import Left, SlowMode
+from mixmem.moments.joined_variables import JoinedVariables
 from mixmem.moments.sums import NO_WEIGHTS, FirstMoments
 from mixmem.moments.theta_from_factors import simplex_rows
 from mixmem.progress import Progress
@@ -50,12 +52,14 @@ class Pass:
     """What a pass over rows takes with it: the sums of all groups' steps at one theta are a function of the rows alone.
 
     ``members`` (p,) are the variables group by group, ``bounds`` (groups + 1,) where groups begin, ``starts`` (p,)
-    where cells begin in ``table`` (cells, 2w) of what cells say, ``slopes`` (groups, w) as in the kernel.
+    where cells begin in ``table`` (cells, 2w) of what cells say and ``sizes`` (p,) how many each has, ``slopes``
+    (groups, w) as in the kernel.
     """
 
     members: NDArray[np.int64]
     bounds: NDArray[np.int64]
     starts: NDArray[np.int64]
+    sizes: NDArray[np.int64]
     table: Array
     slopes: Array
     k: int
@@ -63,16 +67,23 @@ class Pass:
     def sums(self, rows: Encoded, first_stretch: int = 0) -> RowSum:
         """Return the sums over some rows: of b_ij g_i' (cells, w), and of u * u of every group (groups, w)."""
         weights = NO_WEIGHTS if rows.weights is None else rows.weights
+        joined, table = self._joined
 
         def fill(first: int, partials: Arrays) -> None:
             group_sums(
-                rows.codes, weights, self.starts, self.members, self.bounds, self.table, self.slopes, self.k, first,
-                *partials,
+                rows.codes, weights, joined.cells, joined.sizes, self.members, joined.steps, joined.bounds,
+                joined.starts, joined.groups, table, self.slopes, first, *partials,
             )  # fmt: skip
 
         n_groups, width = self.slopes.shape
         work = Blocks([(len(self.table), width), (n_groups, width)], fill)
         return sum_over(work, rows.n_rows, rows.n_variables, first_stretch)
+
+    @cached_property
+    def _joined(self) -> tuple[JoinedVariables, Array]:
+        """Neighbours joined, and what their cells say."""
+        joined = JoinedVariables.of(self.starts, self.sizes, self.bounds)
+        return joined, joined.table(self.table)
 
 
 @dataclass(frozen=True)
@@ -243,7 +254,8 @@ class FullTensor:
             slope[: self.k] = 2.0 * self.once * self._without(group)[2]
         members = np.concatenate([group.variables for group in groups])
         bounds = np.cumsum([0, *(len(group.variables) for group in groups)])
-        return Pass(members, bounds, self.soft.cell_offsets[members], self.table, slopes, self.k)
+        sizes = np.diff(self.soft.cell_offsets)[members]
+        return Pass(members, bounds, self.soft.cell_offsets[members], sizes, self.table, slopes, self.k)
 
     @property
     def unknown(self) -> NDArray[np.int64]:

@@ -83,6 +83,18 @@ def test_as_accurate_as_sweeps_over_all_rows(drawn, frame):
     assert few.report_.start.correction.left < 0.1 * moved[0]
 
 
+def test_sweeps_over_all_rows_that_are_read_in_pieces(drawn, frame, folder):
+    pattern = str(folder / "*.parquet")
+    limited = {"passes": "all", "memory_limit": "2MB"}
+    whole = fitted(pattern, **limited)
+    assert_same(whole, fitted(pattern, 40_000, n_jobs=1, scratch=folder, **limited))
+    assert whole.report_.passes.sampled == 16 * 512
+    assert whole.report_.start.correction is None
+    assert whole.report_.start.sweeps.count >= 2
+    every = fitted(frame, passes="all")  # by other groups of variables, from another start
+    assert rmse(whole._theta, every._theta) < 0.1 * rmse(every._theta, drawn.theta)
+
+
 def test_mixed_kinds_missing_cells_weights_and_levels_outside_the_sample(tmp_path):
     table = simulate_mixed(ROWS, 2, n_categorical=5, n_count=2, n_continuous=2, missing=0.1, random_state=2)
     frame = pl.DataFrame({name: pl.Series(table.frame[name].to_numpy(), nan_to_null=True) for name in table.frame})

@@ -190,8 +190,8 @@ Passes = Annotated[
     typer.Option(
         "--passes",
         metavar="auto|few|all",
-        help="few: a sample of the rows, corrected by one or two passes over all; all: every step sees all rows, which "
-        "must fit into memory; auto: few where they do not.",
+        help="few: a sample of the rows, corrected by one or two passes over all; all: every sweep goes over all "
+        "rows, read anew where they do not fit into memory, which is slow; auto: few where they do not fit.",
     ),
 ]
 Scheduler = Annotated[

@@ -28,7 +28,7 @@ from mixmem.data.chunks import (
 from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded, encode_as
 from mixmem.data.partitions import PartitionSource
-from mixmem.data.sources import Span, TableSource, source_of
+from mixmem.data.sources import Source, Span, TableSource, source_of
 from mixmem.data.table_checks import check_weights
 from mixmem.data.united_levels import Recoding
 from mixmem.engine.chunks import Engine
@@ -47,6 +47,8 @@ from mixmem.words import listing
 
 CHUNK_BYTES = 64_000_000
 """What a chunk takes as read, at eight bytes per cell, unless a memory limit asks for less."""
+NARROW_BYTES = 3
+"""Cells of so few bytes, as read and as codes together, are known to take no more, and chunks of them are longer."""
 KEPT_PART = 4
 """Codes of a table that is read in pieces are kept in memory if they take no more than one of so many parts of it."""
 
@@ -64,10 +66,9 @@ class Everything:
     engine: Engine
     progress: Progress
 
-    @property
-    def all_rows(self) -> AllRows:
-        """What the moments are corrected by."""
-        return AllRows(self.first, self.counted.n_effective, self._pass)
+    def all_rows(self, passes: str) -> AllRows:
+        """Return what the moments are corrected by, or with "all" passes swept over."""
+        return AllRows(self.first, self.counted.n_effective, self._pass, passes == "all")
 
     def _pass(self, work: Pass) -> Arrays:
         total: RowSum = self._total("pass over all rows", PassOver(self.chunks, work))
@@ -215,7 +216,7 @@ def looked_at(
     with progress.stage("sample"):
         sample = reading.learn(spans, kinds)
     base, p = sample.coding.unpooled, sample.n_variables
-    size = whole_stretches(chunk_rows or _chunk_rows(p, memory_limit), p)
+    size = whole_stretches(chunk_rows or _chunk_rows(reading.source, p, memory_limit), p)
     store = _store(reading, engine, scratch, memory_limit, reading.n_rows * p * base.codes_dtype.itemsize)
     try:
         count = -(-reading.n_rows // size)
@@ -274,9 +275,10 @@ def _coded_already(table: Encoded, engine: Engine, progress: Progress, chunk_row
     return Everything(chunks, counted, counted.first, sample, [], table, engine, progress)
 
 
-def _chunk_rows(n_variables: int, memory_limit: int | None) -> int:
+def _chunk_rows(source: Source, n_variables: int, memory_limit: int | None) -> int:
     most = CHUNK_BYTES if memory_limit is None else min(CHUNK_BYTES, memory_limit // 8)
-    return int(most // (8 * n_variables))
+    narrow = source.bytes_per_row <= NARROW_BYTES * n_variables
+    return int(2 * most // source.bytes_per_row if narrow else most // (8 * n_variables))
 
 
 def _recoded(rows: Encoded, old: Coding, new: Coding) -> Encoded:

@@ -31,7 +31,7 @@ from mixmem.moments.estimate import (
     swept_to_rest,
 )
 from mixmem.moments.sums import FirstMoments, first_moments
-from mixmem.moments.sweep import Correction, FullTensor, Pass, Swept, split_in_groups
+from mixmem.moments.sweep import Correction, FullTensor, Pass, Swept, UnheldTensor, split_in_groups
 from mixmem.moments.theta_from_factors import concentration
 from mixmem.progress import Progress
 from mixmem.typing import Array
@@ -121,6 +121,8 @@ class AllRows:
     first: FirstMoments
     n_effective: float
     sums: Callable[[Pass], Arrays]
+    swept: bool = False
+    """Whether every sweep is to go over all rows, where else the sample's are corrected."""
 
 
 def corrected_start(
@@ -133,14 +135,20 @@ def corrected_start(
     progress: Progress,
     everything: AllRows,
 ) -> Start:
-    """Return where refinement begins: the estimate from a sample, with its first moments, corrected by all rows."""
+    """Return where refinement begins: the estimate from a sample, with its first moments, corrected by all rows, or
+    swept over them."""
     if settings.n_components == 1:
         return replace(found, theta=everything.first.means[:, None]).start(everything.first)
     if settings.n_sweeps == 0 or sample.n_variables < 3:
         return found.start(everything.first)
     theta, sample, alpha0 = level_for_itself(found.theta, sample), sample.unpooled, found.concentration.alpha0
     whole = FirstMoments(sample.coding, everything.first.sums)
-    swept, report = _corrected(replace(everything, first=whole), sample, theta, alpha0, settings, seed, progress)
+    report: CorrectionReport | None = None
+    if everything.swept:
+        tensor = UnheldTensor(sample, whole, theta, alpha0, everything.sums)
+        swept = swept_to_rest(tensor, alpha0, settings, seed, progress, everything.n_effective)
+    else:
+        swept, report = _corrected(replace(everything, first=whole), sample, theta, alpha0, settings, seed, progress)
     values = concentration(swept.weights, alpha0)
     assert isinstance(found.account, MomentAccount)
     account = replace(

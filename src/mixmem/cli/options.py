@@ -199,7 +199,8 @@ Passes = Annotated[
         "--passes",
         metavar="auto|few|all",
         help="How often all rows are read. few: fit a sample, corrected by one or two passes over all rows; all: let "
-        "every step see all rows, which must fit into memory; auto: few where they do not.",
+        "every sweep go over all rows, read anew where they do not fit into memory, which is slow; auto: few where "
+        "they do not fit.",
     ),
 ]
 Scheduler = Annotated[

@@ -135,5 +135,5 @@ def test_copies_are_told():
     (notice,) = told(structure=replace(THERE, copies=(["a", "b", "c"], ["d", "e"])))
     assert (notice.code, notice.severity) == ("copied-variables", "minor")
     assert notice.text.startswith(
-        "'a', 'b' and 'c' say the same in every row, and 1 further group of columns does: the"
+        "'a', 'b' and 'c' say the same in every row, and so do the columns of 1 further group: "
     )

@@ -13,7 +13,7 @@ from mixmem.likelihood.memberships import RowFit
 from mixmem.moments.estimate import PlanReport
 from mixmem.results.distinctive import Contents, distances
 from mixmem.results.notices import Notice
-from mixmem.selection.structure import Structure
+from mixmem.selection.structure import Structure, copies_told
 from mixmem.typing import Array
 from mixmem.words import listed
 
@@ -108,10 +108,11 @@ def _alpha0(apart: tuple[float, float] | None) -> Iterator[Notice]:
 
 def _structure(structure: Structure) -> Iterator[Notice]:
     if not structure.found:
+        who = "its variables, copies left out," if structure.copies else "its variables"
         yield Notice(
             "no-structure", "serious",
-            f"the table does not show more than one component: its variables{', copies left out,' * bool(structure.copies)}"
-            f" vary as if they were independent of each other (chance alone gives as much in {structure.p_value:.0%} of tables)",
+            f"the table does not show more than one component: {who} vary as if they were independent of each other "
+            f"(chance alone gives as much in {structure.p_value:.0%} of tables)",
             "do not interpret the components; fit one component, or collect more rows or better variables",
         )  # fmt: skip
 
@@ -172,17 +173,12 @@ def _same(fit: Evidence, places: NDArray[np.int64]) -> Iterator[Notice]:
 
 def _copies(structure: Structure) -> Iterator[Notice]:
     if structure.copies:
-        groups = [listed([repr(name) for name in group]) for group in structure.copies]
         yield Notice(
             "copied-variables", "minor",
-            f"{groups[0]} say the same in every row{_further(len(groups) - 1)}: the model takes each for evidence of "
-            "its own, so that components and memberships look surer than they are",
+            f"{copies_told(structure.copies)}: the model takes each for evidence of its own, so "
+            "that components and memberships look surer than they are",
             "leave all but one out",
         )  # fmt: skip
-
-
-def _further(count: int) -> str:
-    return f", and {count} further group{'s' * (count > 1)} of columns {'do' if count > 1 else 'does'}" if count else ""
 
 
 def _idle(structure: Structure) -> Iterator[Notice]:

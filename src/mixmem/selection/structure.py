@@ -10,6 +10,7 @@ few directions sharper than either, and shuffled tables say how large their sum 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ from mixmem.moments.anchors import spread_rows
 from mixmem.moments.sums import FirstMoments
 from mixmem.records import Record
 from mixmem.typing import Array, Positions
+from mixmem.words import listed
 
 QUICK, THOROUGH = (200_000_000, 60, 10_000), (20_000_000_000, 600, 200_000)
 """Multiplications, variables and rows of the first look, and of the second at tables that show nothing in the first."""
@@ -85,9 +87,8 @@ def _look(table: Encoded, first: FirstMoments, budget: int, most: int, most_rows
     """Return the structure of as much of the table as the budget allows, spread over rows and variables."""
     variables = spread_rows(np.arange(table.n_variables), max(2, most))
     whole = len(variables) == table.n_variables
-    groups = _copies(table, variables)
-    variables = np.setdiff1d(variables, [j for group in groups for j in group[1:]])
-    copies = tuple([table.schema.names[j] for j in group] for group in groups)
+    copies = copied_variables(table, variables)
+    variables = np.setdiff1d(variables, table.schema.index([name for group in copies for name in group[1:]]))
     scores, width = [], 0
     for j in variables.tolist():
         scores.append(_scores(table, first, j))
@@ -119,7 +120,7 @@ def _look(table: Encoded, first: FirstMoments, budget: int, most: int, most_rows
     return Structure(p_value, len(rows), len(variables), idle, copies)
 
 
-def _copies(table: Encoded, variables: Positions) -> list[list[int]]:
+def copied_variables(table: Encoded, variables: Positions) -> tuple[list[str], ...]:
     """Return groups of the variables that say the same in every row, be it by other names or in other units.
 
     Some rows tell which may, all rows which do. Neighbouring variants of a genome often do, and do not count.
@@ -136,7 +137,18 @@ def _copies(table: Encoded, variables: Positions) -> list[list[int]]:
         members = sorted(j for group in groups for j in group)
         if len(codes) == table.n_rows:
             break
-    return groups
+    return tuple([table.schema.names[j] for j in group] for group in groups)
+
+
+def copies_told(copies: Sequence[list[str]]) -> str:
+    """Say which columns are copies of each other.
+
+    >>> copies_told([["a", "b"], ["c", "d"], ["e", "f"]])
+    "'a' and 'b' say the same in every row, and so do the columns of 2 further groups"
+    """
+    more = len(copies) - 1
+    further = f", and so do the columns of {more} further group{'s' * (more > 1)}" if more else ""
+    return f"{listed(map(repr, copies[0]))} say the same in every row{further}"
 
 
 def _pattern(codes: NDArray[np.generic], number: bool) -> bytes | None:

@@ -30,7 +30,7 @@ from mixmem.moments.sums import FirstMoments, first_moments
 from mixmem.parameters import PARAMETERS, bytes_of, check_parameters
 from mixmem.progress import Progress
 from mixmem.refinement.admixture import are_genotypes
-from mixmem.refinement.admixture_start import genotype_start
+from mixmem.refinement.admixture_start import genotype_starts
 from mixmem.refinement.choose import Refined, choose_method, refine, refuse_refinement
 from mixmem.refinement.latent_classes import is_doubtful, latent_class_start, within_reach
 from mixmem.refinement.memory import bytes_per_row, refuse_beyond
@@ -278,7 +278,7 @@ class Learner(Fitted):
         given = 1.0 if self.alpha0 == "auto" else float(self.alpha0)
         if method == "em" and are_genotypes(table.schema) and settings.n_components > 1:
             with progress.stage("start"):
-                return Began((genotype_start(table, settings.n_components, given, seed),))
+                return Began(genotype_starts(table, settings.n_components, given, seed))
         classes = partial(latent_class_start, table, k=settings.n_components, seed=seed, progress=progress)
         with progress.stage("moments"):
             first = first_moments(table)

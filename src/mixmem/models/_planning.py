@@ -155,7 +155,7 @@ class PlanMaker(Learner):
     def _counted(self, reading: Reading, base: Coding) -> Counted:
         """Count the cells of rows in a coding that grows by what they hold beside."""
         p = base.n_variables
-        size = whole_stretches(rows_per_chunk(p, None), p)
+        size = whole_stretches(rows_per_chunk(p, None, reading.source.bytes_per_row), p)
         count = -(-reading.n_rows // size)
         with threads(self.n_jobs), self._progress().stage("counting all rows", count) as step:
             found: Counted = Local().total("counting", CountChunk(reading, base, size), count, step)

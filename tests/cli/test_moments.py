@@ -109,7 +109,10 @@ def test_rounds_say_what_comes_next_and_rows_are_added_later(there, capsys):
         "fit --moments a.moments --out X": "the sums lack part 'b' of the plan",
         "fit --moments M --alpha0 3 --out X": "--alpha0 goes with a table",
         "fit a.csv --moments M --out X": "DATA goes with a table",
-        "fit a.csv --out X": "expected a table and the number of components",
+        "fit a.csv --out X": "Missing option '-k'",
+        "fit -k 2 --out X": "Missing argument 'DATA': expected a table, or sums",
+        "fit a.csv -k 2 --sample sample --out X": "--sample goes with sums",
+        "report later": "memberships.csv",
         "fit --moments nowhere --out X": "nowhere does not exist",
     }
     for line, words in refused.items():

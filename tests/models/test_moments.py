@@ -59,10 +59,11 @@ def added(sums, order):
     return total
 
 
-def in_rounds(model, parts, *, keep_sample, weights=None, most=8):
+def in_rounds(model, parts, *, keep_sample, weights=None, most=8, plan=None):
     """Return the model at the end, the sums of the last round, and the stages."""
     joined = None if weights is None else np.concatenate(list(weights.values()))
-    plan, sample = model.plan_moments(*parts.values(), names=list(parts), sample_weight=joined, keep_sample=keep_sample)
+    given = {"names": list(parts), "sample_weight": joined, "keep_sample": keep_sample}
+    plan, sample = model.plan_moments(*parts.values(), **given) if plan is None else (plan, None)
     stages = []
     while plan is not None and len(stages) < most:
         stages.append(plan.stage)
@@ -152,6 +153,21 @@ def test_a_part_with_more_levels_joins_a_plan(frame):
     total = added(counted(plan, parts), "ba")
     assert total.first.of(0)[3] == 400.0
     assert GDLM.from_moments(total).next_plan_.stage == "pass"
+
+
+def test_a_plan_that_begins_at_rows_of_one_part_ends_at_the_same_theta(drawn, frame):
+    more = frame.copy()
+    more.loc[more.index[9000:9500], "x0"] = 7
+    parts, model = {"a": more[:2000], "b": more[2000:]}, GDLM(2, **SETTINGS)
+    plan, sample = model.plan_moments(parts["a"], names=["a"], keep_sample=False, start="rows")
+    plan = model.extended_plan(plan, parts["b"], names=["b"])
+    assert sample is None
+    found, _, stages = in_rounds(model, parts, keep_sample=False, plan=plan)
+    assert set(stages) == {"pass"}
+    every = GDLM(2, passes="all", **SETTINGS).fit(more)
+    assert rmse(found._theta, every._theta) < 0.1 * rmse(GDLM(2, **SETTINGS).fit(frame)._theta, drawn.theta)
+    with pytest.raises(InputError, match="start must be 'triples' or 'rows'; got 'x'"):
+        model.plan_moments(frame, start="x")
 
 
 def test_rows_added_later_move_the_model_to_where_all_rows_have_it(drawn, frame):
@@ -245,6 +261,8 @@ def test_rows_that_do_not_go_with_the_plan_are_refused(frame):
         Moments.count(parts["a"], plan, "a", sample_weight=np.ones(5000))
     with pytest.raises(InputError, match="part 'a' has no rows"):
         Moments.count(parts["a"][:0], plan, "a")
+    with pytest.raises(InputError, match="part 'c' has no rows; leave it out"):
+        model.plan_moments(*parts.values(), frame[:0], names=["a", "b", "c"])
     with pytest.raises(InputError, match="two parts are called 'a'"):
         model.plan_moments(*parts.values(), names=["a", "a"])
     with pytest.raises(InputError, match=r"two components or more"):

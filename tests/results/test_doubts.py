@@ -123,3 +123,17 @@ def test_python_warns_of_serious_ones_by_our_class():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert GDLM(3, alpha0=0.6, refine=None, random_state=0).fit(DRAWN.codes).report_.warnings == []
+
+
+def test_maxima_that_lie_apart_are_told():
+    (notice,) = told(apart=0.21)
+    assert (notice.code, notice.severity) == ("several-maxima", "serious")
+    assert "memberships that lie 0.21 apart" in notice.text
+
+
+def test_copies_are_told():
+    (notice,) = told(structure=replace(THERE, copies=(["a", "b", "c"], ["d", "e"])))
+    assert (notice.code, notice.severity) == ("copied-variables", "minor")
+    assert notice.text.startswith(
+        "'a', 'b' and 'c' say the same in every row, and so do the columns of 1 further group: "
+    )

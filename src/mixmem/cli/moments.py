@@ -46,6 +46,7 @@ def make_moments_plan(
     out: Path,
     sample: Path | None,
     *,
+    start: str = "triples",
     quiet: bool,
 ) -> MomentsPlan:
     """Write the plan of parts, and the sample if one is to be kept."""
@@ -60,7 +61,7 @@ def make_moments_plan(
     announce_compilation(quiet)
     plan, rows = model.plan_moments(
         *sources, names=part_names(data), weight=described.weight, row_id=described.row_id,
-        keep_sample=sample is not None,
+        keep_sample=sample is not None, start=start,
     )  # fmt: skip
     if sample is not None and rows is not None:
         save_sample(sample, rows)

@@ -30,6 +30,7 @@ def init(
     components: options.FitComponents = None,
     plan: moments_options.JoinedPlan = None,
     sample: moments_options.SampleOut = None,
+    beginning: moments_options.Beginning = "triples",
     id_column: options.Id = None,
     kind: options.Kind = None,
     missing: options.Missing = None,
@@ -76,7 +77,7 @@ def init(
             "memory_limit": memory_limit,
         }
         with running.shown(quiet, verbose):
-            made = make_moments_plan(data, settings, described, out, sample, quiet=quiet)
+            made = make_moments_plan(data, settings, described, out, sample, start=beginning, quiet=quiet)
     if not quiet:
         typer.echo(init_text(made, out, sample))
 

@@ -46,6 +46,15 @@ SampleOut = Annotated[
         show_default=False,
     ),
 ]
+Beginning = Annotated[
+    str,
+    typer.Option(
+        "--start",
+        metavar="triples|rows",
+        help="Without a sample, begin at triples of answers counted over all parts, or at what the rows given here say "
+        "for themselves: then no triples are counted, which small counts would tell much from.",
+    ),
+]
 PartName = Annotated[
     str | None,
     typer.Option("--part", metavar="NAME", help="Name of the part in the plan.  [default: that of the file]"),

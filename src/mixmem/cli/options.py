@@ -11,7 +11,7 @@ import typer
 def _from_config(context: typer.Context, file: Path | None) -> Path | None:
     """Let a file give the defaults of the command's options: what stands on the line still wins."""
     if file is not None:
-        from mixmem.cli.config_file import read_config
+        from mixmem.cli.config_file import read_config, rerun_data
 
         names = {
             option.removeprefix("--"): parameter.name
@@ -25,6 +25,8 @@ def _from_config(context: typer.Context, file: Path | None) -> Path | None:
             names[key]: [value] if names[key] in repeatable and isinstance(value, str) else value
             for key, value in values.items()
         }
+        if (data := rerun_data(file)) is not None:
+            context.default_map["data"] = data
     return file
 
 
@@ -55,8 +57,9 @@ Kind = Annotated[
     typer.Option(
         "--kind",
         metavar="COLUMN=KIND",
-        help="Kind of a column: categorical, binary, ordinal, dosage, count, continuous, or ignore to leave it out. "
-        "May be repeated.  [default: inferred; see mixmem info]",
+        help="Kind of a column: categorical, binary, ordinal, dosage, count, continuous, or ignore to leave it out. A "
+        'pattern names many columns ("q*=ordinal"); ordinal:low<middle<high says the order of texts. May be repeated.  '
+        "[default: inferred; see mixmem info]",
         show_default=False,
     ),
 ]
@@ -196,7 +199,8 @@ Passes = Annotated[
         "--passes",
         metavar="auto|few|all",
         help="How often all rows are read. few: fit a sample, corrected by one or two passes over all rows; all: let "
-        "every step see all rows, which must fit into memory; auto: few where they do not.",
+        "every sweep go over all rows, read anew where they do not fit into memory, which is slow; auto: few where "
+        "they do not fit.",
     ),
 ]
 Scheduler = Annotated[
@@ -226,7 +230,8 @@ Config = Annotated[
         metavar="FILE",
         is_eager=True,
         callback=_from_config,
-        help="TOML file of options, by their long names; options on the command line win.",
+        help="TOML file of options, by their long names, or the fit.json of an earlier fit, which is then made again "
+        "with its data and options; what stands on the command line wins.",
     ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="End with exit code 3 if the result has a serious warning.")]

@@ -23,11 +23,13 @@ from mixmem.errors import InputError
 from mixmem.likelihood.contamination import noisy_theta
 from mixmem.likelihood.marginal import row_likelihood
 from mixmem.likelihood.memberships import RowFit, fit_rows
+from mixmem.models._announced import announced
 from mixmem.models._comparing import Comparing
+from mixmem.models._exporting import Exporting
 from mixmem.models._intervals import Intervals
 from mixmem.moments.components import alignment
 from mixmem.moments.sums import FirstMoments
-from mixmem.progress import LineProgress, Progress, current
+from mixmem.progress import Progress, in_python
 from mixmem.refinement.cross_validation import cross_validation
 from mixmem.results.distinctive import spread_of_variables
 from mixmem.results.fit_report import FitReport, read_report
@@ -59,7 +61,7 @@ class Training:
         return Training(self.table, self.first, None if self.likeliest is None else self.likeliest[:, order])
 
 
-class Fitted(Comparing, Intervals):
+class Fitted(Comparing, Exporting, Intervals):
     """Answer for a model after its fit, or out of a file."""
 
     coding_: Coding
@@ -311,6 +313,9 @@ class Fitted(Comparing, Intervals):
         arrays, further = self._kept()
         save_model(path, self._arrays() | errors | arrays, header | further)
 
+    def _forget(self) -> None:
+        """Forget what was kept beside the model of before; here nothing is."""
+
     def _kept(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return what a model keeps beside itself in its file; here nothing."""
         return {}, {}
@@ -453,7 +458,7 @@ class Fitted(Comparing, Intervals):
         return {**state, "_training": None} if "_training" in state else state
 
     def _progress(self) -> Progress:
-        return LineProgress() if self.verbose else current()
+        return announced(in_python(self.verbose))
 
 
 def _plain(value: Any) -> Any:

@@ -2,45 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from mixmem.data.chunks import SAMPLE_CELLS, Reading, whole_stretches
-from mixmem.data.coding import Coding
+from mixmem.data.chunks import SAMPLE_CELLS, Reading
 from mixmem.data.encode import Encoded
-from mixmem.data.joined_sources import joined
-from mixmem.data.sources import Source, source_of
-from mixmem.data.table_checks import check_weights
-from mixmem.engine.chunks import Local
+from mixmem.data.sources import source_of
 from mixmem.engine.local import threads
 from mixmem.errors import InputError
 from mixmem.likelihood.table import LikelihoodTable
-from mixmem.models._learner import Learner, refuse_more_components_than_rows
-from mixmem.models._passes import CountChunk, Everything, rows_per_chunk
+from mixmem.models._planning import PlanMaker
 from mixmem.models.grown_moments import grown
 from mixmem.models.moments import Moments
 from mixmem.models.moments_plan import MomentsPlan, PlannedPart, sample_digest
-from mixmem.moments.anchors import anchor_moments, carries
 from mixmem.moments.block_factorization import factorize_anchors
 from mixmem.moments.estimate import (
     CorrectionReport,
     Estimate,
-    MomentAccount,
     Settings,
     account_of,
     anchors_rng,
-    estimate,
     level_for_itself,
     sweeps_report,
 )
 from mixmem.moments.few_passes import (
     ENOUGH,
     RATE,
-    Counted,
     corrected_once,
     distance,
     enough,
@@ -49,7 +39,7 @@ from mixmem.moments.few_passes import (
     no_rows,
     pass_at,
 )
-from mixmem.moments.sums import BlockMoments, FirstMoments, first_moments
+from mixmem.moments.sums import BlockMoments, FirstMoments
 from mixmem.moments.sweep import Correction, FullTensor
 from mixmem.moments.theta_from_factors import Concentration, concentration, theta_of
 from mixmem.progress import Progress
@@ -58,8 +48,6 @@ from mixmem.refinement.maximum_likelihood import held_cells
 from mixmem.results.doubts import LookedBack
 from mixmem.results.fit_report import PassesReport, fit_report, of_all_rows
 from mixmem.results.simulate import drawn_rows
-from mixmem.seeds import seed_sequence
-from mixmem.selection.structure import structure_of
 from mixmem.typing import Array
 
 DRAWN_ROWS, LEAST_DRAWN = 65_536, 4_096
@@ -78,7 +66,7 @@ def left_of_added(moved: float) -> float:
     return min(max(RATE * moved, LEAST_RATE), 1.0) * moved
 
 
-class MomentsLearner(Learner):
+class MomentsLearner(PlanMaker):
     """What :class:`mixmem.GDLM` does with sums over rows, without scikit-learn."""
 
     next_plan_: MomentsPlan | None = None
@@ -86,138 +74,8 @@ class MomentsLearner(Learner):
     moments_: Moments | None = None
     """The sums that the model was last fitted from, to which those of further rows can be added."""
 
-    def plan_moments(
-        self,
-        *parts: Any,
-        names: Sequence[str] | None = None,
-        weight: str | None = None,
-        row_id: str | None = None,
-        sample_weight: Any = None,
-        keep_sample: bool = True,
-    ) -> tuple[MomentsPlan, Encoded | None]:
-        """Fix what the parts of a table are to count: coding, anchors, alpha0, and the stretches of every part.
-
-        Parameters
-        ----------
-        *parts
-            The parts, each anything that :meth:`fit` takes; all are looked at once.
-        names : sequence of str or None
-            What the parts are called; None for their numbers.
-        weight, row_id : str or None
-            The columns of the rows' weights and names.
-        sample_weight : array (n,) or None
-            How many rows each row stands for, of all parts together, instead of a column.
-        keep_sample : bool
-            Whether a sample of the rows stays with whoever fits: one round is then enough as a rule. Without it the
-            work goes in rounds, and no row is kept.
-
-        Returns
-        -------
-        plan : MomentsPlan
-        sample : Encoded or None
-            The rows of the sample.
-        """
-        settings, seed, progress = self._settings(), seed_sequence(self.random_state), self._progress()
-        self._refuse_what_sums_lack(settings, keep_sample)
-        called = [str(at + 1) for at in range(len(parts))] if names is None else list(names)
-        table: Encoded | Reading
-        if len(parts) == 1 and isinstance(parts[0], Encoded):
-            table, lengths = parts[0], [parts[0].n_rows]
-            weighted = table.weights is not None
-        else:
-            sources = [part if isinstance(part, Source) else source_of(part) for part in parts]
-            lengths = [source.n_rows for source in sources]
-            weights = None if sample_weight is None else check_weights(sample_weight, sum(lengths))
-            table = Reading(joined(sources, called), self.missing, weight, weights, row_id)
-            weighted = weight is not None or weights is not None
-        with threads(self.n_jobs), self._looked_at(table, None, settings, progress, None) as everything:
-            plan = self._plan_of(everything, settings, seed, progress, keep_sample)
-            plan = replace(plan, weight=weight, weighted=weighted, row_id=row_id)
-            plan = plan.with_parts(list(zip(called, lengths, strict=True)))
-            return plan, everything.sample if keep_sample else None
-
-    def _refuse_what_sums_lack(self, settings: Settings, keep_sample: bool) -> None:
-        refuse_refinement(self.refine)
-        if settings.n_components == 1 or settings.n_sweeps == 0:
-            raise InputError(
-                "sums of parts serve sweeps over two components or more; expected -k 2 or more, and sweeps"
-            )
-        if self.n_partitions != "auto" and not keep_sample:
-            raise InputError("the paper's partitions need rows; leave n_partitions out, or keep a sample")
-
-    def _plan_of(
-        self,
-        everything: Everything,
-        settings: Settings,
-        seed: np.random.SeedSequence,
-        progress: Progress,
-        keep_sample: bool,
-    ) -> MomentsPlan:
-        """Return the plan without its parts, from the sample of the rows."""
-        sample, k = everything.sample, settings.n_components
-        refuse_more_components_than_rows(k, sample)
-        first = first_moments(sample)
-        anchors = self._planned(sample, first, settings, None, seed)
-        if sample.n_variables < 3 or not carries(sample.coding, anchors.anchors, k):
-            raise InputError(
-                f"sums of parts need third moments; {sample.n_variables} variables are too few for k = {k}"
-            )
-        alpha0, chosen = self._alpha0_of(sample, first, settings, seed, progress)
-        plan = MomentsPlan(
-            coding=everything.chunks.coding, parameters=self._parameters(), seed=int(seed.entropy),  # type: ignore[arg-type]
-            parts=(), anchors=anchors.anchors, alpha0=alpha0, chosen=chosen, structure=structure_of(sample, first),
-            united=tuple(everything.united),
-        )  # fmt: skip
-        if not keep_sample:
-            return plan
-        block = anchor_moments(sample, anchors)
-        found = estimate(sample, anchors, first, block, alpha0, settings, seed=seed, progress=progress)
-        theta = level_for_itself(found.theta, sample.coding)
-        whole = FirstMoments(sample.coding.unpooled, everything.first.sums)
-        assert isinstance(found.account, MomentAccount)
-        return replace(
-            plan, sample=sample_digest(sample), sampled=sample.n_rows, account=found.account, theta=theta,
-            alpha=found.concentration.alpha, work=pass_at(theta, whole, alpha0, seed),
-        )  # fmt: skip
-
-    def extended_plan(self, plan: MomentsPlan, *parts: Any, names: Sequence[str]) -> MomentsPlan:
-        """Return a plan of its first round, made without a sample, with further parts and the levels that they have.
-
-        Parameters
-        ----------
-        plan : MomentsPlan
-            The plan, as another place made it from rows of its own.
-        *parts
-            The further parts.
-        names : sequence of str
-            What they are called.
-        """
-        if plan.stage != "start":
-            raise InputError(
-                "parts can join a plan before its first round, made without a sample; count rows that come later after "
-                "the merged sums (--after M)"
-            )
-        sources = [part if isinstance(part, Source) else source_of(part) for part in parts]
-        reading = Reading(joined(sources, names), plan.parameters.get("missing"), plan.weight, None, plan.row_id)
-        counted = self._counted(reading, plan.coding.unpooled)
-        coding = counted.first.coding
-        same = coding == plan.coding.unpooled
-        found = plan if same else replace(plan, coding=coding.pooling_by(counted.first.counts))
-        return found.with_parts([(name, source.n_rows) for name, source in zip(names, sources, strict=True)])
-
-    def _counted(self, reading: Reading, base: Coding) -> Counted:
-        """Count the cells of rows in a coding that grows by what they hold beside."""
-        p = base.n_variables
-        size = whole_stretches(rows_per_chunk(p, None), p)
-        count = -(-reading.n_rows // size)
-        with threads(self.n_jobs), self._progress().stage("counting all rows", count) as step:
-            found: Counted = Local().total("counting", CountChunk(reading, base, size), count, step)
-        return found
-
-    def fit(self, X: Any, y: None = None, sample_weight: Any = None, *, engine: Any = None) -> Self:
-        """Learn theta and alpha from a table, as :meth:`mixmem.models._learner.Learner.fit` does."""
+    def _forget(self) -> None:
         self.moments_, self.next_plan_ = None, None
-        return super().fit(X, y, sample_weight, engine=engine)
 
     def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from further rows, without those of before: their sums are kept, and new ones are added.

@@ -30,7 +30,7 @@ from mixmem.moments.sums import FirstMoments, first_moments
 from mixmem.parameters import PARAMETERS, bytes_of, check_parameters
 from mixmem.progress import Progress
 from mixmem.refinement.admixture import are_genotypes
-from mixmem.refinement.admixture_start import genotype_start
+from mixmem.refinement.admixture_start import genotype_starts
 from mixmem.refinement.choose import Refined, choose_method, refine, refuse_refinement
 from mixmem.refinement.latent_classes import is_doubtful, latent_class_start, within_reach
 from mixmem.refinement.memory import bytes_per_row, refuse_beyond
@@ -148,6 +148,7 @@ class Learner(Fitted):
             array, or files that all workers see.
         """
         settings, seed, progress = self._settings(), seed_sequence(self.random_state), self._progress()
+        self._forget()
         if engine is not None or self._in_few_passes(X, settings):
             return self._fit_in_few_passes(X, sample_weight, settings, seed, progress, engine=_engine(engine))
         with threads(self.n_jobs):
@@ -173,9 +174,10 @@ class Learner(Fitted):
         return self
 
     def _in_few_passes(self, X: Any, settings: Settings) -> bool:
-        """Whether a sample is corrected by all rows: if asked for, or where a file is larger than memory."""
-        if isinstance(X, Reading) or self.passes != "auto":
-            return isinstance(X, Reading) or self.passes == "few"
+        """Whether a sample is learned from and all rows are read in pieces: if asked for, or where a file is larger
+        than memory."""
+        if isinstance(X, Reading) or self.passes == "few":
+            return True
         most = available_memory() if settings.memory_limit is None else settings.memory_limit
         return larger_than(X, most, bytes_per_row(settings.n_components))
 
@@ -194,7 +196,7 @@ class Learner(Fitted):
         with threads(self.n_jobs), self._looked_at(X, sample_weight, settings, progress, engine) as everything:
             sample = everything.sample
             refuse_more_components_than_rows(settings.n_components, sample)
-            began = self._start(sample, settings, None, seed, progress, everything.all_rows)
+            began = self._start(sample, settings, None, seed, progress, everything.all_rows(self.passes))
             refined = refine(
                 sample, began.starts, None, reason, free_alpha0=self._free_alpha0, contamination=self.contamination,
                 seed=seed, progress=progress, everywhere=everything.held_cells,
@@ -276,7 +278,7 @@ class Learner(Fitted):
         given = 1.0 if self.alpha0 == "auto" else float(self.alpha0)
         if method == "em" and are_genotypes(table.schema) and settings.n_components > 1:
             with progress.stage("start"):
-                return Began((genotype_start(table, settings.n_components, given, seed),))
+                return Began(genotype_starts(table, settings.n_components, given, seed))
         classes = partial(latent_class_start, table, k=settings.n_components, seed=seed, progress=progress)
         with progress.stage("moments"):
             first = first_moments(table)

@@ -26,7 +26,8 @@ class GDLM(MomentsLearner, Transformer, Estimator):
         the value under which the rows are most likely.
     variables : dict or None
         Kinds of columns, where they are not to be inferred: {"age": "continuous", "visits": "count", "note": "ignore"};
-        also "categorical", "binary", "ordinal", "dosage". ``schema_`` and ``mixmem info`` show what was inferred.
+        also "categorical", "binary", "ordinal" (of texts with their order, "ordinal:never<sometimes<often"), "dosage".
+        A name such as "q*" stands for every column it fits. ``schema_`` and ``mixmem info`` show what was inferred.
     anchors : "auto" or three lists of names
         Variables of the first block (pi^u, pi^v, pi^w), disjoint.
     n_partitions : "auto" or int
@@ -81,8 +82,9 @@ class GDLM(MomentsLearner, Transformer, Estimator):
         "few": kinds, grids, alpha0 and the first theta come from a sample of whole row blocks spread over the
         table, and theta is corrected by one or two passes over all rows: as accurate as sweeps over all, at a part of
         their work. The same to the last bit in memory and from files, with any number of threads. There is no
-        refinement. "all": every stage sees all rows, in memory. "auto": "few" for files larger than memory, else
-        "all".
+        refinement. "all": every sweep goes over all rows; of files larger than memory they are read anew for every
+        group of variables, from the sample's theta on, which takes many times as long. "auto": "few" for files larger
+        than memory, else "all".
     scratch : None or path
         Folder for the codes of a table that is read in pieces, one byte per cell, removed in the end. None: CSV files
         use the system's folder for temporary files, other files are read anew in every pass.

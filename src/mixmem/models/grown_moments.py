@@ -31,10 +31,11 @@ def grown(moments: Moments, coding: Coding) -> Moments:
         places = _places(mine.offsets, theirs.offsets, way.lookups)
         asked["held"] = _placed(moments.sums.asked["held"], places, theirs.n_rows)
     counted = replace(moments.sums.counted, base=coding, first=first)
-    return Moments(_grown_plan(moments.plan, coding, way, first), Sums(counted, asked), moments.parts)
+    return Moments(grown_plan(moments.plan, coding, way, first), Sums(counted, asked), moments.parts)
 
 
-def _grown_plan(plan: MomentsPlan, coding: Coding, way: Recoding, first: FirstMoments) -> MomentsPlan:
+def grown_plan(plan: MomentsPlan, coding: Coding, way: Recoding, first: FirstMoments) -> MomentsPlan:
+    """Return a plan of a pass in a coding that has all of its own and more; ``first`` are moments in that coding."""
     assert plan.theta is not None
     assert plan.work is not None
     theta = _spread(plan.theta, plan.coding.soft.offsets, coding.soft.offsets, way.lookups)

@@ -26,6 +26,7 @@ from mixmem.moments.sums import FirstMoments, third_moments
 from mixmem.progress import current
 from mixmem.refinement.maximum_likelihood import held_cells
 from mixmem.storage.model_file import FileKind, load_model, save_model
+from mixmem.storage.provenance import provenance
 from mixmem.words import listing, plain_number
 
 MOMENTS = FileKind(
@@ -210,17 +211,17 @@ class Moments:
 
     @property
     def n_rows(self) -> int:
-        """Rows of all parts."""
+        """Return the rows of all parts."""
         return sum(part.rows for part in self.parts)
 
     @property
     def first(self) -> FirstMoments:
-        """Counts of the cells."""
+        """Return the counts of the cells."""
         return self.sums.counted.first
 
     @property
     def grown(self) -> bool:
-        """Whether there are parts beside those of the plan."""
+        """Return whether there are parts beside those of the plan."""
         return len(self.parts) > len(self.plan.parts)
 
     def refuse_missing_parts(self) -> None:
@@ -254,6 +255,7 @@ class Moments:
                 arrays |= {f"sums.{name}.{level}.{index}.{at}": np.asarray(array) for at, array in enumerate(node)}
         document = {
             "plan": header, "parts": [part.to_plain() for part in self.parts], "whole": self.sums.counted.whole,
+            "written": provenance(),
         }  # fmt: skip
         return arrays, document
 
@@ -339,7 +341,7 @@ def _chunks(X: Any, plan: MomentsPlan, part: str, weights: Any, memory_limit: in
         return HeldChunks(X if weights is None else replace(X, weights=check_weights(weights, X.n_rows)), size)
     source = source_of(X)
     if source.n_rows == 0:
-        raise InputError(f"part {part!r} has no rows; leave it out of the plan")
+        raise InputError(f"part {part!r} has no rows; leave it out")
     given = None if weights is None else check_weights(weights, source.n_rows)
     if plan.weighted != (given is not None or plan.weight is not None):
         raise InputError(
@@ -371,6 +373,6 @@ def _refuse_small(plan: MomentsPlan, sums: Sums, least: int, part: str) -> None:
         if small:
             raise InputError(
                 f"part {part!r}: {small:,} of {triples.size:,} triples of the anchors are held by fewer than {least} "
-                "rows; name fewer anchors with fewer levels (--anchors), or make the plan with a sample (--sample), "
-                "which asks for no triples"
+                "rows; make the plan with --start rows or with a sample (--sample), which ask for no triples, or name "
+                "fewer anchors with fewer levels (--anchors)"
             )

@@ -129,7 +129,7 @@ class MomentsPlan:
 
     @property
     def stage(self) -> str:
-        """What is asked for: "start", "extend", "pass" or "numbers"."""
+        """Return what is asked for: "start", "extend", "pass" or "numbers"."""
         if self.held is not None:
             return "numbers"
         if self.theta is None:
@@ -138,7 +138,7 @@ class MomentsPlan:
 
     @property
     def unknown(self) -> np.ndarray:
-        """Variables of which nothing is known yet."""
+        """Return the variables of which nothing is known yet."""
         if self.theta is None:
             return np.arange(self.coding.n_variables)
         sums = np.add.reduceat(self.theta.sum(axis=1), self.coding.unpooled.soft.offsets[:-1])
@@ -146,7 +146,7 @@ class MomentsPlan:
 
     @property
     def asks(self) -> str:
-        """What a round counts, in words."""
+        """Return what a round counts, in words."""
         return {
             "start": "cells and the anchors' triples",
             "extend": "cells and what the anchors say of the other variables",
@@ -156,6 +156,7 @@ class MomentsPlan:
 
     @property
     def anchor_plan(self) -> Plan:
+        """Return the anchors as a plan of the moments."""
         return Plan(self.coding, self.anchors, ())
 
     def part(self, name: str) -> PlannedPart:
@@ -173,6 +174,8 @@ class MomentsPlan:
         """Return the plan with further parts (name, rows), each beginning at the stretch after the one before."""
         found = list(self.parts)
         for name, rows in parts:
+            if rows == 0:
+                raise InputError(f"part {name!r} has no rows; leave it out")
             if any(part.name == name for part in found):
                 raise InputError(f"two parts are called {name!r}; give each a name of its own")
             found.append(PlannedPart(name, rows, self.begin_of(found, rows)))

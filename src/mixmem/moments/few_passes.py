@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded
@@ -30,7 +32,7 @@ from mixmem.moments.estimate import (
     swept_to_rest,
 )
 from mixmem.moments.sums import FirstMoments, first_moments
-from mixmem.moments.sweep import Correction, FullTensor, Pass, Swept, split_in_groups
+from mixmem.moments.sweep import Correction, FullTensor, Pass, Swept, UnheldTensor, split_in_groups
 from mixmem.moments.theta_from_factors import concentration
 from mixmem.progress import Progress
 from mixmem.typing import Array
@@ -41,6 +43,8 @@ to 100 variables and 5 to 10 components."""
 ENOUGH = 0.1
 """What is left may be this part of the sampling error of all rows: both together are then half a per cent more."""
 MOST_CORRECTIONS = 4
+MOST_COMPARED = 32
+"""Codes of a variable up to which each is looked for on its own when cells are counted."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,20 @@ class Counted:
                 squares = squares + node
         return cls(base, first_moments(rows, first_stretch=first_stretch), squares, rows.whole)
 
+    @classmethod
+    def of_columns(cls, base: Coding, codes: NDArray[Any], first_stretch: int) -> Counted:
+        """Count the rows of a chunk, of weight one, from their codes (p, n) by columns in the coding ``base``."""
+        n_variables, n_rows = codes.shape
+        offsets, size = base.soft.cell_offsets, stretch_rows(n_variables)
+        total = RowSum({})
+        for number, begin in enumerate(range(0, n_rows, size), start=first_stretch):
+            some = codes[:, begin : begin + size]
+            counts = np.zeros(int(offsets[-1]))
+            for column, first, last in zip(some, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+                counts[first:last] = _counts(column, last - first)
+            total = total + RowSum({(0, number): (counts, np.asarray(float(some.shape[1])))})
+        return cls(base, FirstMoments(base, total), None, True)
+
     def __add__(self, other: Counted) -> Counted:
         coding = united(self.base, (self.first.coding, other.first.coding))
         first = self.first.recoded(coding) + other.first.recoded(coding)
@@ -89,6 +107,13 @@ class Counted:
         return self.first.total**2 / float(self.squares.root[0])
 
 
+def _counts(codes: NDArray[Any], size: int) -> NDArray[np.int64]:
+    """Return how often each code occurs: one after the other while they are few, which processors do 32 at a time."""
+    if size > MOST_COMPARED:
+        return np.bincount(codes, minlength=size)
+    return np.array([np.count_nonzero(codes == code) for code in range(size)])
+
+
 @dataclass(frozen=True)
 class AllRows:
     """What is known of all rows of a table: first moments, how many rows of even weight they are worth, and the sums
@@ -97,6 +122,8 @@ class AllRows:
     first: FirstMoments
     n_effective: float
     sums: Callable[[Pass], Arrays]
+    swept: bool = False
+    """Whether every sweep is to go over all rows, where else the sample's are corrected."""
 
 
 def corrected_start(
@@ -109,14 +136,20 @@ def corrected_start(
     progress: Progress,
     everything: AllRows,
 ) -> Start:
-    """Return where refinement begins: the estimate from a sample, with its first moments, corrected by all rows."""
+    """Return where refinement begins: the estimate from a sample, with its first moments, corrected by all rows, or
+    swept over them."""
     if settings.n_components == 1:
         return replace(found, theta=everything.first.means[:, None]).start(everything.first)
     if settings.n_sweeps == 0 or sample.n_variables < 3:
         return found.start(everything.first)
     theta, sample, alpha0 = level_for_itself(found.theta, sample.coding), sample.unpooled, found.concentration.alpha0
     whole = FirstMoments(sample.coding, everything.first.sums)
-    swept, report = _corrected(replace(everything, first=whole), sample, theta, alpha0, settings, seed, progress)
+    report: CorrectionReport | None = None
+    if everything.swept:
+        tensor = UnheldTensor(sample, whole, theta, alpha0, everything.sums)
+        swept = swept_to_rest(tensor, alpha0, settings, seed, progress, everything.n_effective)
+    else:
+        swept, report = _corrected(replace(everything, first=whole), sample, theta, alpha0, settings, seed, progress)
     values = concentration(swept.weights, alpha0)
     assert isinstance(found.account, MomentAccount)
     account = replace(

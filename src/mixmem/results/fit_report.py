@@ -170,7 +170,7 @@ def fit_report(
     alpha0 = _alpha0(chosen, refined, free_alpha0)
     evidence = Evidence(
         table.schema, refined.theta, refined.alpha, table.each, converged or settled, reason, start.account.way,
-        alpha0.at_bound, looked, _plan(start), alpha0_checked(alpha0),
+        alpha0.at_bound, looked, _plan(start), alpha0_checked(alpha0), refined.apart,
     )  # fmt: skip
     return FitReport(
         rows=table.n_rows,

@@ -13,12 +13,13 @@ from mixmem.data.documents import Documents
 from mixmem.engine.local import threads
 from mixmem.errors import FitWarning, InputError
 from mixmem.likelihood.documents import document_memberships
+from mixmem.models._announced import announced
 from mixmem.models._estimator import Estimator, Transformer
 from mixmem.models.topics.counts_input import documents_of, refuse_unfit, seeds_of, word_names
 from mixmem.models.topics.fitted import FittedTopics
 from mixmem.models.topics.parameters import PARAMETERS
 from mixmem.parameters import check_values
-from mixmem.progress import LineProgress, Progress, current
+from mixmem.progress import Progress, in_python
 from mixmem.refinement.online_topics import OnlineTopics
 from mixmem.refinement.topics import TopicFit, TopicSettings, first_prior, fit_topics
 from mixmem.results.topic_report import TopicReport, topic_doubts
@@ -328,7 +329,7 @@ class TopicModel(FittedTopics, Transformer, Estimator):
     feature_names_in_: Any
 
     def _progress(self) -> Progress:
-        return LineProgress() if self.verbose else current()
+        return announced(in_python(self.verbose))
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the documents, which are kept only as long as the model lives."""

@@ -88,8 +88,9 @@ def _weights(
         )
         order = align_components(theta, model._noisy)
         held.append(((low[:, order] <= theta) & (theta <= high[:, order])).mean())
+    what = f"weighted intervals of theta, {n} x {p}, k = {k}{'' if given else ', alpha0 estimated'}"
     return {
-        "what": f"weighted intervals of theta, {n} x {p}, k = {k}{'' if given else ', alpha0 estimated'}", "draws": len(held),
+        "what": what, "draws": len(held),
         "coverage": float(np.mean(held)), "naive coverage": float("nan"), "RMSE": float("nan"),
         "naive RMSE": float("nan"),
     }  # fmt: skip

@@ -1,23 +1,48 @@
-"""Help with examples, and completion of what is typed."""
+"""The help of every command is plain: whole sentences, none cut off, names instead of types; examples; completion."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
 
 import pytest
 import typer
+from typer.main import get_command
+from typer.testing import CliRunner
 
 from mixmem.cli.commands import app
 from mixmem.cli.examples import EXAMPLES
+
+COMMANDS = [[name] for name in get_command(app).commands]
+COMMANDS += [["reproduce", name] for name in get_command(app).commands["reproduce"].commands]
+
+
+def help_of(words: list[str]) -> str:
+    done = CliRunner().invoke(app, [*words, "--help"])
+    assert done.exit_code == 0
+    return done.output
+
+
+@pytest.mark.parametrize("words", [[], *COMMANDS], ids=lambda words: " ".join(words) or "mixmem")
+def test_help_is_plain(words):
+    text = " ".join(help_of(words).split())
+    assert not re.search(r"[.\]] (What|Of) ", text)
+    assert "range>" not in text
+
+
+@pytest.mark.parametrize("words", [[], ["reproduce"]], ids=["mixmem", "reproduce"])
+def test_no_command_is_described_by_half_a_sentence(words):
+    assert help_of(words).endswith(".\n")
+    assert "..." not in help_of(words).partition("Commands:")[2]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_are_lines_that_the_command_takes(name):
     """Options that examples name are options of the command, and help shows every line as it is."""
-    command = typer.main.get_command(app).commands[name]
+    command = get_command(app).commands[name]
     known = {option for parameter in command.params for option in parameter.opts}
     for line in EXAMPLES[name].splitlines()[2:]:
         words = shlex.split(line.split("    ")[0])

@@ -33,7 +33,8 @@ def test_files_of_a_fit(table, tmp_path, capsys):
     assert main(["topics", str(table), "-k", "2", "--out", str(out), "--id", "name", "--by", "kind"]) == 0
     assert {path.name for path in out.iterdir()} == FILES | {"topics_by.csv"}
     said = capsys.readouterr().out
-    assert "120 documents, 24 words" in said
+    assert "2 topics in 120 documents of 24 different words" in said
+    assert "  topic    share of tokens  words that stand for it" in said
     assert f"{out / 'report.html'}" in said
     assert "(open this)" in said
     topics, memberships = pl.read_csv(out / "topics.csv"), pl.read_csv(out / "memberships.csv")

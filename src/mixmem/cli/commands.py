@@ -7,9 +7,19 @@ from typing import Annotated
 
 import typer
 
-from mixmem.cli import crowd_options, experiment_options, option_values, options, running, topic_options
+from mixmem.cli import (
+    crowd_options,
+    experiment_options,
+    moments_commands,
+    moments_options,
+    option_values,
+    options,
+    running,
+    topic_options,
+)
 from mixmem.cli import reproduce as reproducing
 from mixmem.cli.examples import EXAMPLES
+from mixmem.errors import InputError
 
 app = typer.Typer(
     rich_markup_mode=None,  # rich would cost --help a quarter of a second
@@ -18,6 +28,7 @@ app = typer.Typer(
     "Start with: mixmem demo",
 )
 app.add_typer(reproducing.app, name="reproduce")
+app.add_typer(moments_commands.app, name="moments")
 
 
 def _version(wanted: bool) -> None:
@@ -48,7 +59,10 @@ def demo(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Simulate a survey, fit it, compare with the truth, write a report: the first thing to run."""
+    """Fit a simulated survey and write a report: run this first.
+
+    The fit is compared with the truth that the survey was drawn from.
+    """
     from mixmem.cli.console import demo_text
     from mixmem.cli.demo import run_demo
 
@@ -61,9 +75,11 @@ def demo(
 @app.command(epilog=EXAMPLES["fit"])
 def fit(
     context: typer.Context,
-    data: options.Data,
-    components: options.Components,
     out: options.OutFolder,
+    data: options.FitData = None,
+    components: options.FitComponents = None,
+    moments: moments_options.MomentsFile = None,
+    sample: moments_options.SampleFile = None,
     id_column: options.Id = None,
     kind: options.Kind = None,
     missing: options.Missing = None,
@@ -102,7 +118,16 @@ def fit(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Find the components of a table and every row's memberships."""
+    """Find the components of a table and every row's memberships; or the components from sums of its parts."""
+    if moments is not None:
+        moments_commands.fit_sums(context, moments, sample, out, jobs=jobs, strict=strict, quiet=quiet, verbose=verbose)
+        return
+    if data is None:
+        raise InputError("Missing argument 'DATA': expected a table, or sums that moments merge wrote with --moments")
+    if components is None:
+        raise InputError("Missing option '-k': expected the number of components")
+    if sample is not None:
+        raise InputError("--sample goes with sums; expected it beside --moments, or not at all")
     from mixmem.cli.admixture import fit_places, refuse_for, write_admixture
     from mixmem.cli.console import fit_text
     from mixmem.cli.fit import run_fit, write_fit
@@ -209,7 +234,7 @@ def memberships(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Find the memberships of a table's rows in the components of a fitted model.
+    """Find the memberships of further rows by a fitted model.
 
     The values that meant a missing cell when the model was fitted mean so again; --missing adds further ones.
     """
@@ -238,10 +263,11 @@ def impute(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Fill the missing cells of a table with what a fitted model makes most likely; all else stays as it is.
+    """Fill the missing cells of a table by a fitted model.
 
-    The values that meant a missing cell when the model was fitted mean so again; --missing adds further ones.
-    Genotypes are written as numbers of copies of the second allele.
+    Each gets what the model makes most likely; all else stays as it is. The values that meant a missing cell when the
+    model was fitted mean so again; --missing adds further ones. Genotypes are written as numbers of copies of the
+    second allele.
     """
     from mixmem.cli.impute import filled_table
     from mixmem.output.tables import refuse_overwriting, table_writer
@@ -273,9 +299,10 @@ def compare(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Compare groups of rows by their mean memberships, with intervals, a test and a picture.
+    """Compare groups of rows by their mean memberships.
 
-    Averages of estimated memberships make groups look too much alike; these means are corrected for that.
+    The means come with intervals, a test and a picture. Averages of estimated memberships make groups look too much
+    alike; these means are corrected for that.
     """
     from mixmem.cli.compare import COMPARE_FILES, compare_text, run_compare, write_compare
     from mixmem.storage.atomic import staged_folder
@@ -316,7 +343,10 @@ def crowd(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Find the true labels of tasks that a crowd has labelled, and how far to trust every worker."""
+    """Find true labels, and how far to trust every worker.
+
+    The tasks were labelled by a crowd whose workers err, each in ways of their own.
+    """
     from mixmem.cli.crowd import CROWD_FILES, CrowdInput, crowd_text, names_of, run_crowd, truth_names, write_crowd
     from mixmem.storage.atomic import staged_folder
 
@@ -375,7 +405,10 @@ def topics(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Find the topics of documents, the words that stand for them, and every document's memberships."""
+    """Find the topics of documents and their memberships.
+
+    Each topic is shown with the words that stand for it.
+    """
     from mixmem.cli.topics import TOPIC_FILES, Reading, run_topics, topics_text, write_topics
     from mixmem.storage.atomic import staged_folder
 
@@ -443,7 +476,10 @@ def info(
     columns: options.Columns = "useful",
     verbose: options.Verbose = False,
 ) -> None:
-    """Show what would be fitted: variables, kinds, levels, missing cells, and what is wrong with them."""
+    """Show what would be fitted, and what is wrong with it.
+
+    Every variable is listed with its kind, its levels and its missing cells.
+    """
     from mixmem.cli.info import describe, refusal
 
     dialect = option_values.dialect_of(delimiter, decimal, header)

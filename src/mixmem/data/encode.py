@@ -81,30 +81,32 @@ class Encoded:
 
     @property
     def schema(self) -> Schema:
-        """The variables."""
+        """Return the variables."""
         return self.coding.schema
 
     @property
     def n_rows(self) -> int:
+        """Return the number of rows."""
         return len(self.codes)
 
     @property
     def n_variables(self) -> int:
+        """Return the number of variables."""
         return self.codes.shape[1]
 
     @property
     def total(self) -> float:
-        """The rows' weight."""
+        """Return the weight of all rows."""
         return float(len(self.codes) if self.weights is None else self.weights.sum())
 
     @property
     def each(self) -> np.ndarray:
-        """(n,): the rows' weights, ones if there are none."""
+        """Return the rows' weights (n,), ones if there are none."""
         return np.ones(len(self.codes)) if self.weights is None else self.weights
 
     @property
     def n_effective(self) -> float:
-        """How many rows of even weight say as much: those stood for, if weights are whole, else fewer."""
+        """Return how many rows of even weight say as much: those stood for, if weights are whole, else fewer."""
         return self.total if self.weights is None or self.whole else self.total**2 / float((self.weights**2).sum())
 
     def take(self, rows: Any) -> Encoded:
@@ -119,12 +121,12 @@ class Encoded:
 
     @property
     def unpooled(self) -> Encoded:
-        """The table with every level of a category as a soft level of its own."""
+        """Return the table with every level of a category as a soft level of its own."""
         return replace(self, coding=self.coding.unpooled) if self.coding.pooled else self
 
     @property
     def whole(self) -> bool:
-        """Whether every row stands for a whole number of rows."""
+        """Return whether every row stands for a whole number of rows."""
         return self.weights is None or bool((self.weights == np.rint(self.weights)).all())
 
     def repeated(self, what: str) -> Encoded:

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from mixmem.data.dialect import Dialect, dialect_of
 from mixmem.data.files import reader_of
 from mixmem.data.folders import files_of
 from mixmem.data.frames import from_polars
+from mixmem.data.plink import BedFile
 from mixmem.data.polars_panics import panics_as_errors
 from mixmem.data.read import read_table
 from mixmem.data.stacking import in_order_of, refuse_other_columns, stack
@@ -41,6 +42,7 @@ BLANK_BYTES = 65_536
 """Of empty lines at the end of a text file so many bytes are left out."""
 SCANNED = {".parquet": "scan_parquet", ".feather": "scan_ipc", ".arrow": "scan_ipc"}
 DELIMITED = {".csv": ",", ".tsv": "\t"}
+GENOTYPES = ".bed"
 
 _WIDTHS = {"Int8": 1, "UInt8": 1, "Boolean": 1, "Int16": 2, "UInt16": 2, "Int32": 4, "UInt32": 4, "Float32": 4}
 
@@ -58,6 +60,11 @@ class Source(ABC):
     n_rows: int
     cheap: bool
     """Whether reading rows once more costs little more than reading their codes."""
+
+    @property
+    def bytes_per_row(self) -> int:
+        """Bytes that a row takes about, as read and as codes."""
+        return 9 * len(self.names)
 
     @abstractmethod
     def read(self, begin: int, end: int) -> Table:
@@ -118,10 +125,29 @@ def _some(column: Column, rows: slice) -> Column:
     return replace(column, days=None if column.days is None else column.days[rows])
 
 
+class Part(Protocol):
+    """A file of which rows are read by spans."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that all rows take about, as read."""
+
+    @property
+    def cheap(self) -> bool: ...
+    def pick(self, spans: Sequence[Span]) -> Table:
+        """Return the rows of spans."""
+
+
 class FileSource(Source):
     """Files of the same columns, one below the other in the order of their names."""
 
-    def __init__(self, parts: Sequence[ScannedFile | TextFile]):
+    def __init__(self, parts: Sequence[Part]):
         self.parts = parts
         first = parts[0]
         for part in parts[1:]:
@@ -129,12 +155,16 @@ class FileSource(Source):
         self.names = first.names
         self.ends = np.cumsum([part.n_rows for part in parts]).tolist()
         self.n_rows = self.ends[-1]
-        self.cheap = isinstance(first, ScannedFile)
+        self.cheap = first.cheap
 
     @property
     def n_bytes(self) -> int:
         """Bytes that all rows take about, as read and as codes."""
         return sum(part.n_bytes for part in self.parts) + self.n_rows * len(self.names)
+
+    @property
+    def bytes_per_row(self) -> int:
+        return -(-self.n_bytes // max(1, self.n_rows))
 
     def read(self, begin: int, end: int) -> Table:
         return self.pick([(begin, end)])
@@ -179,6 +209,7 @@ class ScannedFile:
     frame: pl.LazyFrame
     names: tuple[str, ...]
     n_rows: int
+    cheap = True
 
     @classmethod
     def of(cls, name: str, frame: Callable[[], pl.LazyFrame]) -> ScannedFile:
@@ -241,6 +272,7 @@ class TextFile:
     names: tuple[str, ...]
     rows: tuple[int, ...]
     offsets: tuple[int, ...]
+    cheap = False
 
     @property
     def n_rows(self) -> int:
@@ -334,6 +366,8 @@ def streamable_files(data: Any) -> list[Path] | None:
     if not path.exists() and not glob.has_magic(str(path)):
         return None  # what reads it at once says so
     files = files_of(path)
+    if len(files) == 1 and _suffix(files[0]) == GENOTYPES:
+        return files
     return files if all(_suffix(file) in SCANNED | DELIMITED for file in files) else None
 
 
@@ -347,7 +381,9 @@ def file_source(files: Sequence[Path]) -> FileSource:
     return FileSource([_part(path) for path in files])
 
 
-def _part(path: Path) -> ScannedFile | TextFile:
+def _part(path: Path) -> Part:
+    if _suffix(path) == GENOTYPES:
+        return BedFile.of(path)
     if _suffix(path) in DELIMITED:
         return TextFile.of(path, DELIMITED[_suffix(path)])
     import polars as pl
@@ -366,5 +402,7 @@ def larger_than(data: Any, most: int, bytes_per_row: int) -> bool:
     size = sum(file.stat().st_size for file in files)
     if _suffix(files[0]) in DELIMITED and size * (3 + bytes_per_row // 4) <= most:
         return False  # no need to look through the files: a row of two columns takes four bytes
+    if _suffix(files[0]) == GENOTYPES and 4 * size * (2 + bytes_per_row) <= most:
+        return False  # nor through those beside it: a byte holds four genotypes
     source = file_source(files)
     return source.n_bytes + bytes_per_row * source.n_rows > most

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from mixmem.models._estimator import Estimator, Transformer
-from mixmem.models._learner import Learner
+from mixmem.models._from_moments import MomentsLearner
 from mixmem.typing import Array
 
 
-class GDLM(Learner, Transformer, Estimator):
+class GDLM(MomentsLearner, Transformer, Estimator):
     """Learn a generalized Dirichlet latent variable model by the method of moments (PTPQP), and refine it.
 
     Row i has memberships x_i ~ Dirichlet(alpha) in k components. Its cell in variable j is drawn from a component that
@@ -82,8 +82,9 @@ class GDLM(Learner, Transformer, Estimator):
         "few": kinds, grids, alpha0 and the first theta come from a sample of whole row blocks spread over the
         table, and theta is corrected by one or two passes over all rows: as accurate as sweeps over all, at a part of
         their work. The same to the last bit in memory and from files, with any number of threads. There is no
-        refinement. "all": every stage sees all rows, in memory. "auto": "few" for files larger than memory, else
-        "all".
+        refinement. "all": every sweep goes over all rows; of files larger than memory they are read anew for every
+        group of variables, from the sample's theta on, which takes many times as long. "auto": "few" for files larger
+        than memory, else "all".
     scratch : None or path
         Folder for the codes of a table that is read in pieces, one byte per cell, removed in the end. None: CSV files
         use the system's folder for temporary files, other files are read anew in every pass.
@@ -118,7 +119,13 @@ class GDLM(Learner, Transformer, Estimator):
     """
 
     def transform(self, X: Any) -> Array:
-        """Return memberships (n, k) of rows, which sum to one: the posterior mean, or as ``memberships`` asks for."""
+        """Return memberships (n, k) of rows, which sum to one: the posterior mean, or as ``memberships`` asks for.
+
+        Parameters
+        ----------
+        X : frame, array, Arrow table or path
+            Rows with the columns that the model was fitted to.
+        """
         return super().transform(X)  # defined here too, because scikit-learn's set_output looks in this class
 
     def __sklearn_tags__(self) -> Any:

@@ -22,6 +22,7 @@ from mixmem.moments.estimate import Start
 from mixmem.progress import Progress
 from mixmem.records import Record
 from mixmem.refinement.admixture import are_genotypes
+from mixmem.refinement.admixture_start import apart
 from mixmem.refinement.ascent import Maximum
 from mixmem.refinement.gibbs import BATCH, LEAST_BATCHES, WARM_BATCHES, Posterior, Unknowns, sample_posterior, try_start
 from mixmem.refinement.maximum_likelihood import CellsHeld, dirichlet_of, most_likely, numbers_refitted
@@ -31,6 +32,9 @@ LONG_ROW = 200
 """Variables from which on ``"auto"`` leaves the moment estimate as it is."""
 MOST_SECONDS = 60.0
 """What ``"auto"`` allows sampling to take, by rough count of its work on one core a chain."""
+
+RIVAL = 10.0
+"""Log-likelihood of all rows up to which another maximum counts as nearly as large: 20,000 times less likely."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class Refined:
     n_scored: int = 0
     start: Start | None = None
     tried: Sequence[StartReport] = ()
+    apart: float = 0.0
+    """How far memberships lie from those that another start ended at, with a likelihood that is nearly as large."""
 
     @property
     def likeliest(self) -> Array | None:
@@ -150,6 +156,8 @@ def refine(
     unknowns = Unknowns(free_alpha0, contamination == "auto", delta)
     rows = _sorted_rows(table) if method == "gibbs" else table
     start: Start = starts[0]
+    if method is not None and len(starts) > 1 and start.memberships is not None:
+        return _likeliest_maximum(table, starts, method, reason, unknowns, seed=seed, progress=progress)
     tried: list[StartReport] = []
     if len(starts) > 1:
         start, tried = _likeliest(rows, starts, unknowns, seed, progress)
@@ -174,6 +182,34 @@ def _likeliest(
             tried.append(StartReport(start.account.way, float(row_likelihood(scored, theta, alpha).mean())))
             step(1)
     return reached[int(np.argmax([each.log_likelihood for each in tried]))], tried
+
+
+def _likeliest_maximum(
+    table: Encoded,
+    starts: Sequence[Start],
+    method: str,
+    reason: str,
+    unknowns: Unknowns,
+    *,
+    seed: np.random.SeedSequence,
+    progress: Progress,
+) -> Refined:
+    """Return the likeliest of the maxima that starts lead to, and how far those nearly as likely lie apart from it."""
+    ends, values = [], []
+    for start in starts:
+        found = _refine_from(table, table, start, method, reason, unknowns, seed=seed, progress=progress)
+        assert found.maximum is not None
+        ends.append(replace(found, start=start))
+        values.append(found.maximum.history[-1])
+    best = int(np.argmax(values))
+    rivals = [end for end, value in zip(ends, values, strict=True) if (values[best] - value) * table.total < RIVAL]
+    own = ends[best].maximum
+    assert own is not None
+    return replace(
+        ends[best],
+        tried=[StartReport(start.account.way, value) for start, value in zip(starts, values, strict=True)],
+        apart=max(apart(own.memberships, end.maximum.memberships) for end in rivals if end.maximum is not None),
+    )
 
 
 def _refine_from(

@@ -140,13 +140,18 @@ class DawidSkene(Estimator):
         self.n_jobs = n_jobs
 
     def fit(self, data: Any, true_labels: Any = None, probabilities: pd.DataFrame | None = None) -> Self:
-        """Learn from a table of task, worker and label; ``true_labels`` holds the classes of tasks that are known.
+        """Learn from a table of task, worker and label.
 
-        ``data``: a frame (pandas, polars, pyarrow), rows of three, or a file; columns of other usual names and tables
-        with a column per worker are understood. ``true_labels``: a Series or dictionary by task, or a frame or file
-        with the columns task and label; tasks without labels are left out. ``probabilities``: a classifier's, by task
-        with a column per class, from a model that did not learn from these labels; they are heard as far as workers
-        confirm them.
+        Parameters
+        ----------
+        data : frame (pandas, polars, pyarrow), rows of three, or path
+            Labels; columns of other usual names and tables with a column per worker are understood.
+        true_labels : Series, dictionary, frame, path or None
+            Classes of tasks that are known: by task, or in the columns task and label. Tasks without labels are left
+            out.
+        probabilities : frame or None
+            A classifier's probabilities, a row per task and a column per class, from a model that did not learn from
+            these labels; they are heard as far as workers confirm them.
         """
         self.check()
         gold = self._gold(true_labels)
@@ -156,6 +161,13 @@ class DawidSkene(Estimator):
         """Add labels, and gold labels, to those fitted before; the rounds begin where they ended.
 
         A table that is not fitted yet is fitted as by :meth:`fit`.
+
+        Parameters
+        ----------
+        data : frame, rows or path
+            Labels, as :meth:`fit` takes them.
+        true_labels : Series, dictionary, frame, path or None
+            Classes of tasks that are known.
         """
         if not hasattr(self, "encoded_"):
             return self.fit(data, true_labels)
@@ -166,19 +178,47 @@ class DawidSkene(Estimator):
         return self._fit_to(labels, gold, None, self._start_from(labels))
 
     def fit_predict(self, data: Any, true_labels: Any = None) -> pd.Series:
-        """Fit, and return the most probable class of every task."""
+        """Fit, and return the most probable class of every task.
+
+        Parameters
+        ----------
+        data : frame, rows or path
+            Labels, as :meth:`fit` takes them.
+        true_labels : Series, dictionary, frame, path or None
+            Classes of tasks that are known.
+        """
         return self.fit(data, true_labels).labels_
 
     def fit_predict_proba(self, data: Any, true_labels: Any = None) -> pd.DataFrame:
-        """Fit, and return the class probabilities of every task."""
+        """Fit, and return the class probabilities of every task.
+
+        Parameters
+        ----------
+        data : frame, rows or path
+            Labels, as :meth:`fit` takes them.
+        true_labels : Series, dictionary, frame, path or None
+            Classes of tasks that are known.
+        """
         return self.fit(data, true_labels).probas_
 
     def predict(self, data: Any) -> pd.Series:
-        """Return the most probable class of new tasks, from the labels of workers as they were fitted."""
+        """Return the most probable class of new tasks, from the labels of workers as they were fitted.
+
+        Parameters
+        ----------
+        data : frame, rows or path
+            Labels, as :meth:`fit` takes them.
+        """
         return _most_probable(self.predict_proba(data))
 
     def predict_proba(self, data: Any) -> pd.DataFrame:
-        """Return class probabilities of new tasks; a worker who was not seen in the fit counts as a typical one."""
+        """Return class probabilities of new tasks; a worker who was not seen in the fit counts as a typical one.
+
+        Parameters
+        ----------
+        data : frame, rows or path
+            Labels, as :meth:`fit` takes them.
+        """
         check_is_fitted(self)
         return self._predicted(read_labels(data, columns=self.columns, classes=self.classes_, clean=self.clean))
 
@@ -242,6 +282,11 @@ class DawidSkene(Estimator):
 
         Columns: ``labels`` to buy, the expected ``gain`` in the probability of being right, ``probability`` and
         ``votes`` now; the largest gain per label first. Fit again (:meth:`partial_fit`) before buying more.
+
+        Parameters
+        ----------
+        budget : int
+            Number of further labels.
         """
         check_is_fitted(self)
         if isinstance(budget, bool) or not isinstance(budget, (int, np.integer)) or budget < 1:
@@ -249,7 +294,13 @@ class DawidSkene(Estimator):
         return further_labels(self.encoded_, self._fit, int(budget))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model with its labels to a file that :meth:`load` reads; nothing in it can run code."""
+        """Write the model with its labels to a file that :meth:`load` reads; nothing in it can run code.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write.
+        """
         check_is_fitted(self)
         arrays, header = to_stored(self.encoded_, self._fit)
         kept = {name: value for name, value in self.get_params(deep=False).items() if name != "n_jobs"}
@@ -262,7 +313,13 @@ class DawidSkene(Estimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DawidSkene:
-        """Read a model that :meth:`save` wrote."""
+        """Read a model that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to read.
+        """
         arrays, header = load_model(path)
         labels, fit = from_stored(arrays, header, path)
         model = DawidSkene(**header["parameters"])

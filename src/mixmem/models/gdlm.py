@@ -77,7 +77,7 @@ class GDLM(MomentsLearner, Transformer, Estimator):
         Bytes that a fit may take beside Python and the table as read, such as 2000000000 or "2GB". Anchors are chosen
         so that it suffices, where that is possible; what needs more is refused before it begins. None for the memory
         that is available. Genotypes whose likelihood is climbed have no moments, and are not bounded. Files of CSV,
-        Parquet or Arrow that are larger are read in pieces, and fitted in few passes.
+        Parquet, Arrow or PLINK (.bed) that are larger are read in pieces, and fitted in few passes.
     passes : "auto", "few" or "all"
         "few": kinds, grids, alpha0 and the first theta come from a sample of whole row blocks spread over the
         table, and theta is corrected by one or two passes over all rows: as accurate as sweeps over all, at a part of
@@ -86,8 +86,9 @@ class GDLM(MomentsLearner, Transformer, Estimator):
         group of variables, from the sample's theta on, which takes many times as long. "auto": "few" for files larger
         than memory, else "all".
     scratch : None or path
-        Folder for the codes of a table that is read in pieces, one byte per cell, removed in the end. None: CSV files
-        use the system's folder for temporary files, other files are read anew in every pass.
+        Folder for the codes of a table that is read in pieces, one byte per cell, removed in the end. None: codes
+        are kept in memory if they take a quarter of it at most; else CSV files use the system's folder for temporary
+        files, and other files are read anew in every pass.
     verbose : bool
         Say on standard error what is done and how long it took.
 

@@ -465,7 +465,8 @@ def _reasons(table: pd.DataFrame, spectrum: Spectrum, n_rows: int) -> list[str]:
             "so that none can be relied on, but rows that were not fitted are more likely under "
             f"k = {rows[best]['k']}, by {_difference(rows[best], row, rows[best])} per row (its weakest component "
             f"agrees by {rows[best]['stability_worst']:.2f}; {HOLDS:g} is asked for). Variables belong together, in "
-            f"ways that components do not describe or that halves of the rows, {n_rows // 2:,} each, are too few to show.",
+            f"ways that components do not describe or that halves of the rows, {n_rows // 2:,} each, are too few "
+            "to show.",
             _spectrum_says(spectrum, k),
         ]
     if k == 1:

@@ -58,6 +58,8 @@ class Refined:
     tried: Sequence[StartReport] = ()
     apart: float = 0.0
     """How far memberships lie from those that another start ended at, with a likelihood that is nearly as large."""
+    unscored: Exception | None = None
+    """Why the likelihoods before and after could not be computed."""
 
     @property
     def likeliest(self) -> Array | None:
@@ -231,7 +233,7 @@ def _refine_from(
         alpha = found if unknowns.alpha0 else found * alpha.sum() / found.sum()
         return Refined(method, reason, likeliest.theta, alpha, 0.0, maximum=likeliest)
     scored = replace(spread_table(rows, LIKELIHOOD_ROWS), weights=None)
-    before = float(row_likelihood(scored, theta, alpha).mean())
+    began = theta, alpha
     posterior = maximum = None
     if method == "gibbs":
         posterior = sample_posterior(rows, theta, alpha, unknowns, seed=seed, progress=progress)
@@ -240,5 +242,12 @@ def _refine_from(
         memberships = fit_rows(rows, theta, alpha, memberships="mode", progress=progress).memberships
         maximum = most_likely(table, theta, memberships, progress=progress)
         clean = clean_theta(maximum.theta, delta, schema)
-    after = float(row_likelihood(scored, noisy_theta(clean, delta, schema), alpha).mean())
-    return Refined(method, reason, clean, alpha, delta, posterior, maximum, (before, after), scored.n_rows)
+    refined = Refined(method, reason, clean, alpha, delta, posterior, maximum, n_scored=scored.n_rows)
+    try:
+        before, after = (
+            float(row_likelihood(scored, *point).mean())
+            for point in (began, (noisy_theta(clean, delta, schema), alpha))
+        )
+    except Exception as error:  # what was refined is not lost to a figure about it
+        return replace(refined, n_scored=0, unscored=error)
+    return replace(refined, likelihood=(before, after))

@@ -17,7 +17,7 @@ from mixmem.refinement.choose import Refined, StartReport
 from mixmem.refinement.gibbs import ENOUGH, LARGEST_RHAT, Posterior
 from mixmem.refinement.latent_classes import ClassAccount
 from mixmem.results.doubts import Evidence, LookedBack, doubts
-from mixmem.results.notices import Notice
+from mixmem.results.notices import Notice, diagnostic_failed
 from mixmem.selection.alpha0 import Alpha0
 from mixmem.selection.structure import Structure
 from mixmem.words import listed
@@ -168,6 +168,9 @@ def fit_report(
     assert start is not None
     converged, reason = _convergence(start, refined)
     alpha0 = _alpha0(chosen, refined, free_alpha0)
+    if refined.unscored is not None:
+        failed = diagnostic_failed("the likelihood of rows before and after refinement", refined.unscored)
+        looked = replace(looked, failed=(*looked.failed, failed))
     evidence = Evidence(
         table.schema, refined.theta, refined.alpha, table.each, converged or settled, reason, start.account.way,
         alpha0.at_bound, looked, _plan(start), alpha0_checked(alpha0), refined.apart,

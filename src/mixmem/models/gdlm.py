@@ -50,17 +50,19 @@ class GDLM(MomentsLearner, Transformer, Estimator):
         1e-6.
     check_alpha0 : bool
         Estimate alpha0 beside the one that is given, and warn where the two differ (``report_.alpha0.checked``).
-    refine : None, "auto", "gibbs" or "em"
-        After the moments: "gibbs" samples the posterior (the most accurate, with uncertainty), "em" maximises the
+    refine : None, "auto", "gibbs", "integrated" or "em"
+        After the moments: "gibbs" samples the posterior (the most accurate, with uncertainty), "integrated" runs a few
+        rounds of EM with the memberships integrated out (for long rows of categories), "em" maximises the
         likelihood of theta and memberships together (as ADMIXTURE does), None leaves the moment estimate. "auto"
-        maximises the likelihood of tables of diploid genotypes, and samples others where rows have at most 200
-        variables and it takes a minute at most.
+        maximises the likelihood of tables of diploid genotypes, samples others where rows have at most 200
+        variables and it takes a minute at most, and runs rounds where rows are longer, they take seconds
+        and there are 150 rows per component.
     contamination : "auto" or float
         Share of cells (delta) that are noise, uniform over the variable's levels; theta is then that of the other
         cells. "auto" is estimated by sampling, and zero without it.
     memberships : "mean" or "mode"
-        What a row's memberships are: the posterior mean, which errs least, for rows that are short enough for it to be
-        had at once, and the mode in softmax coordinates for long ones; or the mode for all.
+        What a row's memberships are: the posterior mean, which errs least, for rows that are short or long enough for
+        it to be had at once, and the mode in softmax coordinates for those between; or the mode for all.
     missing : None, list or dict
         Values that mean a missing cell, beside NaN and None: a list for all columns, or {"cholesterol": [0]}.
     handle_unknown : "missing" or "error"

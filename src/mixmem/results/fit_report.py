@@ -93,6 +93,14 @@ class AscentReport(Record):
 
 
 @dataclass(frozen=True)
+class RoundsReport(Record):
+    """Rounds of EM with memberships integrated out: theta's change in each, and the strength of its prior."""
+
+    changes: list[float]
+    theta_prior: float
+
+
+@dataclass(frozen=True)
 class RefineReport(Record):
     """The method and why it was taken, the mean log-likelihood of a row before and after, and how the method fared.
 
@@ -107,6 +115,7 @@ class RefineReport(Record):
     starts: list[StartReport]
     gibbs: ChainsReport | None
     em: AscentReport | None
+    integrated: RoundsReport | None = None
 
 
 @dataclass(frozen=True)
@@ -251,6 +260,7 @@ def _contamination(refined: Refined) -> ContaminationReport:
 
 
 def _refine(refined: Refined, total: float) -> RefineReport:
+    rounds = refined.integrated
     return RefineReport(
         method=refined.method,
         reason=refined.reason,
@@ -260,6 +270,7 @@ def _refine(refined: Refined, total: float) -> RefineReport:
         starts=list(refined.tried),
         gibbs=None if refined.posterior is None else _chains(refined.posterior),
         em=None if refined.maximum is None else _ascent(refined.maximum, total),
+        integrated=None if rounds is None else RoundsReport(list(rounds.changes), rounds.eta),
     )
 
 

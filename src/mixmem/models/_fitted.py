@@ -192,11 +192,17 @@ class Fitted(Comparing):
         >>> model.intervals(level=0.9).columns.tolist()[-4:]
         ['estimate', 'standard_error', 'lower', 'upper']
         """
+        import pandas as pd
+
         self._check_fitted()
         _check_level(level)
+        return pd.DataFrame(self._interval_columns(level, X)).astype({"component": "Int64"})
+
+    def _interval_columns(self, level: float = 0.95, X: Any = None) -> dict[str, NDArray[Any]]:
+        """Return the columns of :meth:`intervals`, without pandas."""
         if self._errors is None or (X is not None and self._errors.alpha_draws is None):
             self._errors = self._jackknife(self._table_of(X))
-        return self._errors.table(self.schema_, self._theta, self.alpha_, level)
+        return self._errors.columns(self.schema_, self._theta, self.alpha_, level)
 
     def _table_of(self, X: Any) -> Encoded:
         """Return the table that the model was fitted to, coded as it was then."""

@@ -5,9 +5,8 @@ level c with probability (1 - delta) theta_jch + delta / d_j: with probability d
 levels. A sweep draws every z_ij given the others, then, from the counts of cells by level and component alone:
 
 - which of them are noise, theta_jh ~ Dirichlet(eta + the others), and delta ~ Beta(1 + noise, 1 + the others).
-- delta with theta integrated out, every ten sweeps (:mod:`mixmem.refinement.noise_draw`): noise that levels share is
-  the one thing that theta given delta, and delta given theta, would hardly find or lose. It may be zero. In between
-  both slide along the ridge of equal likelihood, on which (1 - delta) theta + delta / d stays what it is.
+- delta with theta integrated out, every five sweeps (:mod:`mixmem.refinement.noise_draw`): noise that levels share is
+  the one thing that theta given delta, and delta given theta, would hardly find or lose. It may be zero.
 - eta: theta has a Dirichlet(eta) prior, one eta for the table, with log eta ~ Normal(log 0.5, 1).
 - alpha = alpha0 pi with pi ~ Dirichlet(1). The Dirichlet-multinomial of a row's counts is a mixture over numbers of
   tables l_ih (each of the n_ih cells opens one with probability alpha_h / (alpha_h + cells before it)); given their
@@ -21,7 +20,6 @@ side.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,6 +36,7 @@ from mixmem.likelihood.table import LikelihoodTable
 from mixmem.moments.components import align_components
 from mixmem.progress import Progress
 from mixmem.refinement.noise_draw import NoiseCounts, draw_noise
+from mixmem.refinement.slice_sampling import draw_slice
 from mixmem.typing import Array
 
 CHAINS, BATCH = 2, 25
@@ -55,7 +54,7 @@ it."""
 UNMIXED = 0.1
 """The alpha0 below which rows hardly leave the component of their first cells: chains begin at the rows' memberships,
 and latent classes are tried as a start."""
-NOISE_EVERY, FAR_EVERY = 10, 50
+NOISE_EVERY, FAR_EVERY = 5, 50
 """Sweeps after which the contamination is drawn with theta integrated out, near where it stands or from far; in the
 others it is drawn given theta."""
 PLACING = (50, 5)
@@ -222,6 +221,7 @@ class Chain:
         self.n_done = 0
         self.longer = (cells.lengths[:, None] > np.arange(q)).sum(axis=0)  # rows with more than m cells (q,)
         self.noise = Noise(cells.schema)
+        self.sizes = np.unique(cells.level_sizes, return_counts=True)
         self.alpha, self.eta = alpha.copy(), 0.5
         self.delta = first_delta if unknowns.contamination else unknowns.delta
         self.theta = clean_theta(theta, self.delta, cells.schema, least=1e-3)
@@ -263,13 +263,10 @@ class Chain:
         self._draw_cells()
         mean, variance = np.empty_like(self.theta), np.empty_like(self.theta)
         if len(cells.level_theta):
+            placed = self.n_done > PLACING[0] + PLACING[1] * len(self.alpha)
+            if self.unknowns.contamination and placed and self.n_done % NOISE_EVERY == 0:
+                self._draw_noise(far=self.n_done % FAR_EVERY == 0)
             shapes = self._draw_levels()
-            if self.unknowns.contamination:
-                if self.n_done > PLACING[0] + PLACING[1] * len(self.alpha) and self.n_done % NOISE_EVERY == 0:
-                    self._draw_noise(far=self.n_done % FAR_EVERY == 0)
-                elif self.delta > 0.0:
-                    self._slide()
-                shapes = self._draw_levels()
             self._draw_eta()
             size = cells.level_sums(shapes)
             share = shapes / size
@@ -311,29 +308,15 @@ class Chain:
         self.theta[rows] = draws / self.cells.level_sums(draws)
         return np.asarray(shapes)
 
-    def _slide(self) -> None:
-        """Draw delta and theta along the ridge of equal likelihood."""
-        rows = self.noise.rows
-        noisy, uniform = self.noisy[rows], self.noise.level[rows]
-        free = len(self.alpha) * self.noise.n_free
-
-        def log_density(delta: float) -> float:
-            clean = (noisy - delta * uniform) / (1.0 - delta)
-            if clean.min() <= 0.0 or delta < 0.0:
-                return -np.inf
-            return float((self.eta - 1.0) * np.log(clean).sum() - free * np.log1p(-delta))
-
-        self.delta = draw_slice(log_density, self.delta, 0.02, (0.0, float((noisy / uniform).min())), self.rng)
-        self.theta[rows] = np.maximum((noisy - self.delta * uniform) / (1.0 - self.delta), 1e-300)
-
     def _draw_noise(self, *, far: bool) -> None:
-        """Draw delta, and with it theta's levels, given the counts; ``far`` from where it stands, or near."""
+        """Draw delta given the counts, and with it theta's levels; ``far`` tries to come to none at all, or from it."""
         rows = self.cells.level_theta
         taking = self.noise.takes_part[rows]
         sizes = self.cells.level_sizes[taking[starts_of(self.cells.level_sizes)]]
-        held = NoiseCounts(self.cells.level_counts(self.counts)[taking].astype(np.float64), sizes)
-        drawn = draw_noise(held, self.delta, self.eta, NO_NOISE, self.rng, far=far)
-        self.delta, self.theta[rows[taking]] = drawn
+        held = NoiseCounts(self.cells.level_counts(self.counts)[taking].astype(np.float64), sizes, self.eta)
+        self.delta = draw_noise(held, self.delta, NO_NOISE, self.rng, far=far)
+        if self.delta > 0.0:
+            self.theta[rows[taking]] = held.theta(self.delta, self.rng)
 
     def _draw_alpha(self) -> None:
         k, q = self.above.shape
@@ -353,7 +336,7 @@ class Chain:
         self.alpha = alpha0 * np.maximum(self.rng.dirichlet(1.0 + tables), 1e-6)
 
     def _draw_eta(self) -> None:
-        levels, how_many = np.unique(self.cells.level_sizes, return_counts=True)
+        levels, how_many = self.sizes
         k = len(self.alpha)
         logs = float(np.log(self.theta[self.cells.level_theta]).sum())
 
@@ -364,29 +347,6 @@ class Chain:
             return float(k * (how_many * each).sum() + eta * logs + prior)
 
         self.eta = float(np.exp(draw_slice(log_density, np.log(self.eta), 0.3, LOG_ETA, self.rng)))
-
-
-def draw_slice(
-    log_density: Callable[[float], float],
-    start: float,
-    width: float,
-    bounds: tuple[float, float],
-    rng: np.random.Generator,
-) -> float:
-    """A draw from a density of one variable that leaves it invariant: slice sampling by stepping out and shrinking."""
-    level = log_density(start) - rng.exponential()
-    low = start - width * rng.random()
-    high = low + width
-    while low > bounds[0] and log_density(low) > level:
-        low -= width
-    while high < bounds[1] and log_density(high) > level:
-        high += width
-    low, high = max(low, bounds[0]), min(high, bounds[1])
-    while True:
-        at = low + (high - low) * rng.random()
-        if log_density(at) > level or high - low < 1e-12:
-            return at
-        low, high = (at, high) if at < start else (low, at)
 
 
 def _met(chains: list[Chain]) -> bool:

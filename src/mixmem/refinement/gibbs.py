@@ -54,7 +54,7 @@ it."""
 UNMIXED = 0.1
 """The alpha0 below which rows hardly leave the component of their first cells: chains begin at the rows' memberships,
 and latent classes are tried as a start."""
-NOISE_EVERY, FAR_EVERY = 5, 50
+NOISE_EVERY, FAR_EVERY = 5, 25
 """Sweeps after which the contamination is drawn with theta integrated out, near where it stands or from far; in the
 others it is drawn given theta."""
 PLACING = (50, 5)

@@ -1097,6 +1097,18 @@ def test_a_fit_imports_no_more_than_it_needs():
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_whole_fit_needs_neither_pandas_nor_the_optimizers(fitted, tmp_path):
+    arguments = ["fit", str(fitted / "data.csv"), "-k", "2", "--id", "who", "--alpha0", "0.2", "--out"]
+    code = (
+        f"import sys; from mixmem.cli import main; main({[*arguments, str(tmp_path / 'o')]!r}); "
+        "heavy = {'scipy.stats', 'scipy.optimize', 'pandas', 'sklearn', 'matplotlib', 'distributed'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert {"intervals.csv", "fit.json"} <= {path.name for path in (tmp_path / "o").iterdir()}
+
+
 def test_the_module_runs_as_a_program(tmp_path):
     command = [
         sys.executable,

@@ -62,12 +62,22 @@ def test_a_strong_order_is_found_and_none_is_not():
 
 def test_noise_is_weighed_alike_by_one_number_and_by_one_for_every_level():
     rng = np.random.default_rng(0)
-    held = NoiseCounts(rng.integers(0, 20, (7, 2)).astype(float), np.array([3, 4]))
-    each = np.full((7, 2), 0.7)
-    assert held.without_noise(each) == pytest.approx(held.without_noise(0.7))
-    one, other = (held.with_noise(0.1, eta, np.random.default_rng(3)) for eta in (0.7, each))
-    assert one[0] == pytest.approx(other[0])
-    assert np.allclose(one[1], other[1])
+    counts = rng.integers(0, 20, (7, 2)).astype(float)
+    one, other = (NoiseCounts(counts, np.array([3, 4]), eta) for eta in (0.7, np.full((7, 2), 0.7)))
+    assert one.without_noise() == pytest.approx(other.without_noise())
+    assert one.with_noise(0.1) == pytest.approx(other.with_noise(0.1), abs=1e-3)
+    drawn = [held.theta(0.1, np.random.default_rng(3)) for held in (one, other)]
+    assert np.allclose(*drawn, atol=1e-4)
+
+
+@pytest.mark.parametrize("delta", [0.02, 0.3])
+def test_the_evidence_of_noise_is_an_integral_over_theta_for_shapes_that_differ(delta):
+    shapes, counts = np.array([0.05, 0.4, 1.3, 6.0]), np.array([0.0, 3.0, 1.0, 12.0])
+    theta = np.random.default_rng(0).dirichlet(shapes, 400_000)
+    logs = np.log((1.0 - delta) * theta + delta / 4.0) @ counts
+    drawn = np.log(np.exp(logs - logs.max()).mean()) + logs.max()
+    held = NoiseCounts(counts[:, None], np.array([4]), shapes[:, None])
+    assert held.with_noise(delta) == pytest.approx(drawn, abs=0.05)
 
 
 @pytest.mark.slow

@@ -239,8 +239,9 @@ def _goodness(model: Learner, table: Encoded) -> dict[str, Any] | None:
         return None
     found = model.goodness_of_fit(table)
     columns = ["variable", "misfit", "worst_partner", "level", "partner_level", "observed", "fitted"]
-    worst = found.variables[columns].head(SHOWN_MISFITS)
-    return {"misfit": found.misfit, "summary": found.summary, "worst": worst.to_dict("records")}
+    shown = zip(*(found.variable_columns[name][:SHOWN_MISFITS].tolist() for name in columns), strict=True)
+    worst = [dict(zip(columns, values, strict=True)) for values in shown]
+    return {"misfit": found.misfit, "summary": found.summary, "worst": worst}
 
 
 def write_fit(folder: Path, run: FitRun) -> None:
@@ -253,7 +254,9 @@ def write_fit(folder: Path, run: FitRun) -> None:
             frame = membership_frame(run.rows.memberships, run.table.row_ids, run.row_name)
             write_table(folder / "memberships.csv", frame)
         if run.model._errors is not None or _by_jackknife(run):
-            attempts.write(folder / "intervals.csv", lambda path: write_table(path, as_polars(run.model.intervals())))
+            attempts.write(
+                folder / "intervals.csv", lambda path: write_table(path, as_polars(run.model._interval_columns()))
+            )
         if run.groups is not None:
             run.groups.write(folder / GROUPS_FILE, run.table.row_ids)
         run.model.save(folder / "model.mixmem")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema
@@ -69,11 +70,17 @@ class Intervals:
         >>> model.intervals(level=0.9).columns.tolist()[-4:]
         ['estimate', 'standard_error', 'lower', 'upper']
         """
+        import pandas as pd
+
         self._check_fitted()
         check_level(level)
+        return pd.DataFrame(self._interval_columns(level, X)).astype({"component": "Int64"})
+
+    def _interval_columns(self, level: float = 0.95, X: Any = None) -> dict[str, NDArray[Any]]:
+        """Return the columns of :meth:`intervals`, without pandas."""
         if self._errors is None or (X is not None and self._errors.alpha_draws is None):
             self._errors = self._jackknife(self._table_of(X))
-        return self._errors.table(self.schema_, self._theta, self.alpha_, level)
+        return self._errors.columns(self.schema_, self._theta, self.alpha_, level)
 
     def membership_intervals(self, X: Any, level: float = 0.95) -> pd.DataFrame:
         """Return the posterior mean of every row's memberships with its interval; theta is taken as known.

@@ -51,6 +51,9 @@ def best_assignment(cost: NDArray[np.float64]) -> NDArray[np.int64]:
     >>> best_assignment(np.array([[1.0, 0.0], [0.0, 1.0]]))
     array([1, 0])
     """
+    cheapest = np.asarray(cost).argmin(axis=1)
+    if len(set(cheapest.tolist())) == len(cheapest):
+        return np.asarray(cheapest, dtype=np.int64)
     from scipy.optimize import linear_sum_assignment  # a third of a second to import, and seldom needed
 
     return np.asarray(linear_sum_assignment(cost)[1], dtype=np.int64)

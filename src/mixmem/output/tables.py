@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,12 +46,13 @@ def membership_frame(memberships: np.ndarray, row_ids: np.ndarray, row_name: str
     return pl.DataFrame([ids, *columns])
 
 
-def as_polars(frame: pd.DataFrame, digits: int | None = None) -> pl.DataFrame:
-    """A pandas frame without its index, by way of lists: polars' own way needs pyarrow. Floats cut to the digits."""
+def as_polars(frame: pd.DataFrame | Mapping[str, np.ndarray], digits: int | None = None) -> pl.DataFrame:
+    """Named columns, or a pandas frame without its index, by way of lists: polars' own way needs pyarrow. Floats cut to
+    the digits."""
     columns = []
-    for name in frame.columns:
+    for name in frame:
         column = frame[name]
-        values = column.to_numpy() if isinstance(column.dtype, np.dtype) else column.to_numpy(dtype=object)
+        values = np.asarray(column, dtype=None if isinstance(column.dtype, np.dtype) else object)
         held = [None if is_missing(value) else value for value in values.tolist()] if values.dtype == object else values
         series = pl.Series(str(name), held, strict=False)
         columns.append(series if digits is None or series.dtype != pl.Float64 else series.round_sig_figs(digits))

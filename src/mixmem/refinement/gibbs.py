@@ -5,9 +5,8 @@ level c with probability (1 - delta) theta_jch + delta / d_j: with probability d
 levels. A sweep draws every z_ij given the others, then, from the counts of cells by level and component alone:
 
 - which of them are noise, theta_jh ~ Dirichlet(eta + the others), and delta ~ Beta(1 + noise, 1 + the others).
-- delta with theta integrated out, every ten sweeps (:mod:`mixmem.refinement.noise_draw`): noise that levels share is
-  the one thing that theta given delta, and delta given theta, would hardly find or lose. It may be zero. In between
-  both slide along the ridge of equal likelihood, on which (1 - delta) theta + delta / d stays what it is.
+- delta with theta integrated out, every five sweeps (:mod:`mixmem.refinement.noise_draw`): noise that levels share is
+  the one thing that theta given delta, and delta given theta, would hardly find or lose. It may be zero.
 - eta: theta has a Dirichlet(eta) prior, one eta for the table, with log eta ~ Normal(log 0.5, 1).
 - alpha = alpha0 pi with pi ~ Dirichlet(1). The Dirichlet-multinomial of a row's counts is a mixture over numbers of
   tables l_ih (each of the n_ih cells opens one with probability alpha_h / (alpha_h + cells before it)); given their
@@ -56,7 +55,7 @@ it."""
 UNMIXED = 0.1
 """The alpha0 below which rows hardly leave the component of their first cells: chains begin at the rows' memberships,
 and latent classes are tried as a start."""
-NOISE_EVERY, FAR_EVERY = 10, 50
+NOISE_EVERY, FAR_EVERY = 5, 25
 """Sweeps after which the contamination is drawn with theta integrated out, near where it stands or from far; in the
 others it is drawn given theta."""
 PLACING = (50, 5)
@@ -225,6 +224,9 @@ class Chain:
         self.noise = Noise(cells.schema)
         self.alpha, self.eta = alpha.copy(), 0.5
         self.ordered = OrderedPrior(cells, k)
+        free = ~self.ordered.which
+        self.free_sizes = np.unique(cells.level_sizes[free], return_counts=True)
+        self.free_rows = cells.level_theta[np.repeat(free, cells.level_sizes)]
         self.delta = first_delta if unknowns.contamination else unknowns.delta
         self.theta = clean_theta(theta, self.delta, cells.schema, least=1e-3)
         kind = np.uint16 if k > 250 else np.uint8
@@ -265,13 +267,10 @@ class Chain:
         self._draw_cells()
         mean, variance = np.empty_like(self.theta), np.empty_like(self.theta)
         if len(cells.level_theta):
-            shapes = self._draw_levels(tilts=True)
-            if self.unknowns.contamination:
-                if self.n_done > PLACING[0] + PLACING[1] * len(self.alpha) and self.n_done % NOISE_EVERY == 0:
-                    self._draw_noise(far=self.n_done % FAR_EVERY == 0)
-                elif self.delta > 0.0:
-                    self._slide()
-                shapes = self._draw_levels()
+            placed = self.n_done > PLACING[0] + PLACING[1] * len(self.alpha)
+            if self.unknowns.contamination and placed and self.n_done % NOISE_EVERY == 0:
+                self._draw_noise(far=self.n_done % FAR_EVERY == 0)
+            shapes = self._draw_levels()
             self._draw_eta()
             size = cells.level_sums(shapes)
             share = shapes / size
@@ -304,13 +303,9 @@ class Chain:
         shapes[self.ordered.rows] = self.ordered.shapes
         return shapes
 
-    def _of_noise(self, prior: Array | float) -> Array | float:
-        """Return the prior of levels that noise takes part in."""
-        return prior if isinstance(prior, float) else prior[self.noise.takes_part[self.cells.level_theta]]
-
-    def _draw_levels(self, *, tilts: bool = False) -> Array:
-        """Draw the noise cells, theta's levels and delta given the counts, and if asked the ``tilts`` of its prior;
-        returns the shapes of the levels' Dirichlet (level rows, k)."""
+    def _draw_levels(self) -> Array:
+        """Draw the noise cells, theta's levels, the prior of ordered ones and delta given the counts; returns the
+        shapes of the levels' Dirichlet (level rows, k)."""
         rows = self.cells.level_theta
         counts = self.cells.level_counts(self.counts)
         kept = counts
@@ -321,39 +316,23 @@ class Chain:
             if self.unknowns.contamination:
                 noisy = self.noise.takes_part[rows]
                 self.delta = float(self.rng.beta(1 + noise[noisy].sum(), 1 + kept[noisy].sum()))
-        if tilts and len(self.ordered.rows):
+        if len(self.ordered.rows):
             self.ordered.draw(kept[self.ordered.rows].astype(np.float64), self.rng)
         shapes = kept + self.prior
         draws = np.maximum(self.rng.standard_gamma(shapes), 1e-300)
         self.theta[rows] = draws / self.cells.level_sums(draws)
         return np.asarray(shapes)
 
-    def _slide(self) -> None:
-        """Draw delta and theta along the ridge of equal likelihood."""
-        rows = self.noise.rows
-        noisy, uniform = self.noisy[rows], self.noise.level[rows]
-        free = len(self.alpha) * self.noise.n_free
-        prior = self._of_noise(self.prior)
-
-        def log_density(delta: float) -> float:
-            clean = (noisy - delta * uniform) / (1.0 - delta)
-            if clean.min() <= 0.0 or delta < 0.0:
-                return -np.inf
-            logs = np.log(clean)
-            told = (prior - 1.0) * logs.sum() if isinstance(prior, float) else ((prior - 1.0) * logs).sum()
-            return float(told - free * np.log1p(-delta))
-
-        self.delta = draw_slice(log_density, self.delta, 0.02, (0.0, float((noisy / uniform).min())), self.rng)
-        self.theta[rows] = np.maximum((noisy - self.delta * uniform) / (1.0 - self.delta), 1e-300)
-
     def _draw_noise(self, *, far: bool) -> None:
-        """Draw delta, and with it theta's levels, given the counts; ``far`` from where it stands, or near."""
+        """Draw delta given the counts, and with it theta's levels; ``far`` tries to come to none at all, or from it."""
         rows = self.cells.level_theta
         taking = self.noise.takes_part[rows]
         sizes = self.cells.level_sizes[taking[starts_of(self.cells.level_sizes)]]
-        held = NoiseCounts(self.cells.level_counts(self.counts)[taking].astype(np.float64), sizes)
-        drawn = draw_noise(held, self.delta, self._of_noise(self.prior), NO_NOISE, self.rng, far=far)
-        self.delta, self.theta[rows[taking]] = drawn
+        counts, prior = self.cells.level_counts(self.counts)[taking].astype(np.float64), self.prior
+        held = NoiseCounts(counts, sizes, prior if isinstance(prior, float) else prior[taking])
+        self.delta = draw_noise(held, self.delta, NO_NOISE, self.rng, far=far)
+        if self.delta > 0.0:
+            self.theta[rows[taking]] = held.theta(self.delta, self.rng)
 
     def _draw_alpha(self) -> None:
         k, q = self.above.shape
@@ -373,10 +352,9 @@ class Chain:
         self.alpha = alpha0 * np.maximum(self.rng.dirichlet(1.0 + tables), 1e-6)
 
     def _draw_eta(self) -> None:
-        free = ~self.ordered.which
-        levels, how_many = np.unique(self.cells.level_sizes[free], return_counts=True)
+        levels, how_many = self.free_sizes
         k = len(self.alpha)
-        logs = float(np.log(self.theta[self.cells.level_theta[np.repeat(free, self.cells.level_sizes)]]).sum())
+        logs = float(np.log(self.theta[self.free_rows]).sum())
 
         def log_density(at: float) -> float:
             eta = np.exp(at)

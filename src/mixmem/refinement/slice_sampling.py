@@ -1,4 +1,4 @@
-"""Slice sampling of one number."""
+"""Draws from a density of one variable that is known up to a factor."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,6 +47,8 @@ CHUNK_BYTES = 32_000_000
 """Memory for one-hot rows; the counts are exact, so the bits do not depend on it."""
 
 Members = NDArray[np.int64]
+Columns = dict[str, NDArray[Any]]
+"""Named columns of one length: a table without pandas, which takes half a second to import."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,8 @@ class Goodness:
         the largest z; ``share_misfit``, the root mean square z of its own level shares.
     pairs : DataFrame
         The worst pairs (at most 1,000), with a chi-square-like statistic on so many ``degrees`` of freedom.
+    variable_columns, pair_columns : dict of arrays
+        The columns of both.
     n_pairs : int
         Pairs of variables that were compared.
     n_beyond_chance : int
@@ -73,27 +78,42 @@ class Goodness:
     """
 
     misfit: float
-    variables: pd.DataFrame
-    pairs: pd.DataFrame
+    variable_columns: Columns
+    pair_columns: Columns
     n_pairs: int
     n_beyond_chance: int
     n_partners: int
 
+    @cached_property
+    def variables(self) -> pd.DataFrame:
+        """One row per variable, worst first."""
+        import pandas as pd
+
+        return pd.DataFrame(self.variable_columns)
+
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """One row per pair of variables, worst first."""
+        import pandas as pd
+
+        return pd.DataFrame(self.pair_columns)
+
     @property
     def summary(self) -> str:
         """Say in words what the comparison found."""
-        others = len(self.variables) - 1
+        others = len(self.variable_columns["variable"]) - 1
         size = f"misfit {self.misfit:.2f}; up to about 1 is chance"
         if self.n_partners < others:
             size += f"; each variable was compared with {self.n_partners} of {others} others"
         if not self.n_beyond_chance:
             return f"No pair of variables departs from what the components explain by more than chance ({size})."
-        worst = self.pairs.iloc[0]
+        worst = {name: values[0] for name, values in self.pair_columns.items()}
         many = self.n_beyond_chance > MANY * self.n_pairs
         return (
             f"The components do not explain how {self.n_beyond_chance:,} of {self.n_pairs:,} pairs of variables go "
-            f"together ({size}). The worst pair is {worst.variable!r} and {worst.partner!r}: {worst.level!r} with "
-            f"{worst.partner_level!r} in {worst.observed:.1%} of the rows, where {worst.fitted:.1%} are fitted."
+            f"together ({size}). The worst pair is {worst['variable']!r} and {worst['partner']!r}: "
+            f"{worst['level']!r} with {worst['partner_level']!r} in {worst['observed']:.1%} of the rows, where "
+            f"{worst['fitted']:.1%} are fitted."
             + " So many pairs are not for chance: look with choose-k whether the rows show more components, or whether "
             "variables belong together in another way." * many
         )
@@ -132,7 +152,6 @@ def goodness_of_fit(
     >>> 0.8 < found.misfit < 1.2, found.n_pairs, found.n_beyond_chance
     (True, 15, 0)
     """
-    import pandas as pd
     from scipy.special import chdtri
 
     theta, alpha = np.asarray(theta, dtype=float), np.asarray(alpha, dtype=float)
@@ -144,17 +163,18 @@ def goodness_of_fit(
     tile = max(1, min(TILE, TILE_ROWS // int(schema.sizes.max())))
     tiles = list(tile_pairs(schema.n_variables, max_partners, tile))
     parts = in_threads(lambda t: _compare(view, theta, alpha, means, *tiles[t]), len(tiles))
-    found = _scored(pd.concat(parts, ignore_index=True), schema)
-    beyond = found["chi_square"] > chdtri(found["degrees"], CHANCE / len(found))  # the chi-square exceeded so rarely
+    found = _scored({name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, schema)
+    n_pairs = len(found["variable"])
+    beyond = found["chi_square"] > chdtri(found["degrees"], CHANCE / n_pairs)  # the chi-square exceeded so rarely
     shares = _share_misfit(schema, means, theta @ alpha / alpha.sum(), first.observed * view.n_rows)
     columns = ["variable", "partner", "misfit", "chi_square", "degrees", *WORST]
     return Goodness(
         misfit=float(_rms(found["squares"].sum(), found["weight"].sum())),
-        variables=_by_variable(found, schema, shares),
-        pairs=_named(found.head(MOST_PAIRS)[columns], schema),
-        n_pairs=len(found),
+        variable_columns=_by_variable(found, schema, shares),
+        pair_columns=_named({name: found[name][:MOST_PAIRS] for name in columns}, schema),
+        n_pairs=n_pairs,
         n_beyond_chance=int(beyond.sum()),
-        n_partners=int(np.bincount(found[["variable", "partner"]].to_numpy().ravel()).min()),
+        n_partners=int(np.bincount(np.concatenate([found["variable"], found["partner"]])).min()),
     )
 
 
@@ -216,14 +236,12 @@ def tile_pairs(n_variables: int, max_partners: int, tile: int = TILE) -> Iterato
         yield tiles[a], tiles[b]
 
 
-def _compare(table: Encoded, theta: Array, alpha: Array, means: Array, left: Members, right: Members) -> pd.DataFrame:
+def _compare(table: Encoded, theta: Array, alpha: Array, means: Array, left: Members, right: Members) -> Columns:
     """One row for every pair of a variable of ``left`` with a later one of ``right``.
 
     ``squares`` and ``weight`` are sums over the pairs of levels of z^2 and of what the model expects of it; the other
     columns tell of the levels with the largest z.
     """
-    import pandas as pd
-
     schema = table.schema
     rows, columns = mode_rows(table.coding, left), mode_rows(table.coding, right)
     counts = pair_counts(table, left, right)
@@ -238,19 +256,17 @@ def _compare(table: Encoded, theta: Array, alpha: Array, means: Array, left: Mem
     z, weight = _standardized(observed - fitted, variance, n)
     pairs = np.nonzero(left[:, None] < right)
     a, b = (cell[pairs] for cell in _largest(z, *starts))
-    return pd.DataFrame(
-        {
-            "variable": left[pairs[0]],
-            "partner": right[pairs[1]],
-            "squares": _block_sums(z**2, *starts)[pairs],
-            "weight": _block_sums(weight, *starts)[pairs],
-            "level": rows[a],
-            "partner_level": columns[b],
-            "observed": observed[a, b],
-            "fitted": fitted[a, b],
-            "z": z[a, b],
-        }
-    )
+    return {
+        "variable": left[pairs[0]],
+        "partner": right[pairs[1]],
+        "squares": _block_sums(z**2, *starts)[pairs],
+        "weight": _block_sums(weight, *starts)[pairs],
+        "level": rows[a],
+        "partner_level": columns[b],
+        "observed": observed[a, b],
+        "fitted": fitted[a, b],
+        "z": z[a, b],
+    }
 
 
 def pair_counts(table: Encoded, left: Members, right: Members) -> Array:
@@ -332,28 +348,36 @@ def _largest(z: Array, first: Members, second: Members) -> tuple[Members, Member
     return cell // z.shape[1], cell % z.shape[1]
 
 
-def _scored(found: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+def _taken(columns: Columns, rows: NDArray[np.int64]) -> Columns:
+    """Return some rows of a table, in their order."""
+    return {name: values[rows] for name, values in columns.items()}
+
+
+def _falling(values: Array) -> NDArray[np.int64]:
+    """Return the order of values from the largest, equal ones as they stand."""
+    return np.argsort(-values, kind="stable")
+
+
+def _scored(found: Columns, schema: Schema) -> Columns:
     """The pairs with misfit and chi-square, worst first: by its excess over its mean, in its standard deviations."""
     free = np.maximum(schema.sizes - 1, 1)
     degrees = free[found["variable"]] * free[found["partner"]]
     misfit = np.sqrt(found["squares"] / (schema.sizes[found["variable"]] * schema.sizes[found["partner"]]))
     excess = (misfit**2 - 1.0) * np.sqrt(degrees / 2.0)
-    scored = found.assign(misfit=misfit, chi_square=misfit**2 * degrees, degrees=degrees, excess=excess)
-    return scored.sort_values("excess", ascending=False, kind="stable", ignore_index=True)
+    scored = found | {"misfit": misfit, "chi_square": misfit**2 * degrees, "degrees": degrees, "excess": excess}
+    return _taken(scored, _falling(excess))
 
 
-def _by_variable(found: pd.DataFrame, schema: Schema, share_misfit: Array) -> pd.DataFrame:
+def _by_variable(found: Columns, schema: Schema, share_misfit: Array) -> Columns:
     """The table of variables, worst first, from the scored pairs."""
-    import pandas as pd
-
     other_way = {"variable": "partner", "partner": "variable", "level": "partner_level", "partner_level": "level"}
-    both = pd.concat([found, found.rename(columns=other_way)]).sort_values("excess", ascending=False, kind="stable")
-    sums = both.groupby("variable")[["squares", "weight"]].sum()
-    table = both.drop_duplicates("variable").sort_values("variable")[["variable", "partner", *WORST]]
-    table.insert(1, "misfit", _rms(sums["squares"], sums["weight"]))
-    table["share_misfit"] = share_misfit
-    table = table.sort_values("misfit", ascending=False, kind="stable", ignore_index=True)
-    return _named(table, schema).rename(columns={"partner": "worst_partner"})
+    both = {name: np.concatenate([values, found[other_way.get(name, name)]]) for name, values in found.items()}
+    both = _taken(both, _falling(both["excess"]))
+    sums = [np.bincount(both["variable"], both[part], schema.n_variables) for part in ("squares", "weight")]
+    worst = _taken(both, np.unique(both["variable"], return_index=True)[1])  # the first row of every variable
+    table = {"variable": worst["variable"], "misfit": _rms(*sums), "worst_partner": worst["partner"]}
+    table |= {name: worst[name] for name in WORST} | {"share_misfit": share_misfit}
+    return _named(_taken(table, _falling(table["misfit"])), schema)
 
 
 def _share_misfit(schema: Schema, observed: Array, fitted: Array, n_rows: Array) -> Array:
@@ -371,12 +395,13 @@ def _rms(squares: ArrayLike, weight: ArrayLike) -> Array:
     return np.sqrt((np.asarray(squares, dtype=float) + 1.0) / (np.asarray(weight, dtype=float) + 1.0))
 
 
-def _named(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+def _named(table: Columns, schema: Schema) -> Columns:
     """The table with names in place of variable numbers, and level texts in place of theta rows."""
     names = np.array(schema.names, dtype=object)
     levels = np.array([level for _, level, _ in schema.labels], dtype=object)
-    labels = {"variable": names, "partner": names, "level": levels, "partner_level": levels}
-    return table.assign(**{column: texts[table[column]] for column, texts in labels.items()})
+    labels = dict.fromkeys(("variable", "partner", "worst_partner"), names)
+    labels |= dict.fromkeys(("level", "partner_level"), levels)
+    return {name: labels[name][values] if name in labels else values for name, values in table.items()}
 
 
 def _check(table: Encoded, theta: Array, alpha: Array, max_partners: int) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,6 @@ from mixmem.progress import Progress
 from mixmem.refinement.gibbs import Posterior
 from mixmem.refinement.maximum_likelihood import numbers_refitted
 from mixmem.typing import Array
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 GROUPS, MOST_SWEEPS, SMALL = 20, 30, 0.05
 """Groups of rows left out in turn, sweeps each, and what counts as a small entry of theta."""
@@ -78,10 +75,11 @@ class Uncertainty:
             named.get("delta_draws"),
         )
 
-    def table(self, schema: Schema, theta: Array, alpha: Array, level: float) -> pd.DataFrame:
-        """Estimates, standard errors and intervals: parameter, variable, level, component, …, lower, upper."""
-        import pandas as pd
+    def columns(self, schema: Schema, theta: Array, alpha: Array, level: float) -> dict[str, NDArray[Any]]:
+        """Estimates, standard errors and intervals by columns: parameter, variable, level, component, …, lower, upper.
 
+        Cells of texts and components that say nothing are NaN.
+        """
         if self.alpha_draws is None or self.delta_draws is None:
             bounds = _inside(schema, *symmetric_interval(theta, self.theta, self.degrees, level))
             low, high = symmetric_interval(alpha, self.alpha, self.degrees, level)
@@ -92,17 +90,19 @@ class Uncertainty:
             low[levels], high[levels] = beta_interval(theta[levels], self.theta[levels] ** 2, level)
             bounds = _inside(schema, low, high)
             draws = [*self.alpha_draws.T, self.alpha_draws.sum(axis=1), self.delta_draws]
-            names = [*[("alpha", h + 1) for h in range(len(alpha))], ("alpha0", None), ("contamination", None)]
+            names = [*[("alpha", h + 1) for h in range(len(alpha))], ("alpha0", np.nan), ("contamination", np.nan)]
             tails = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
             rest = [
                 (name, h, drawn.mean(), drawn.std(), *np.quantile(drawn, tails))
                 for (name, h), drawn in zip(names, draws, strict=True)
             ]
-        columns = ["parameter", "component", "estimate", "standard_error", "lower", "upper"]
-        frame = pd.concat(
-            [_theta_rows(schema, theta, self.theta, bounds), pd.DataFrame(rest, columns=columns)], ignore_index=True
-        )
-        return frame.astype({"component": "Int64"})
+        of_rest = ("parameter", "component", "estimate", "standard_error", "lower", "upper")
+        named = dict(zip(of_rest, zip(*rest, strict=True), strict=True))
+        nothing = np.full(len(rest), np.nan, dtype=object)
+        return {
+            name: np.concatenate([values, np.array(named[name], dtype=values.dtype) if name in named else nothing])
+            for name, values in _theta_columns(schema, theta, self.theta, bounds).items()
+        }
 
 
 def from_posterior(posterior: Posterior) -> Uncertainty:
@@ -238,22 +238,18 @@ def membership_intervals(
     return mean, error, np.moveaxis(bounds, 1, 0)
 
 
-def _theta_rows(schema: Schema, theta: Array, error: Array, bounds: tuple[Array, Array]) -> pd.DataFrame:
+def _theta_columns(schema: Schema, theta: Array, error: Array, bounds: tuple[Array, Array]) -> dict[str, NDArray[Any]]:
     """Theta's part of the table of intervals: one row for every variable, level and component."""
-    import pandas as pd
-
     k = theta.shape[1]
     variables, levels, statistics = (np.array(labels, dtype=object) for labels in zip(*schema.labels, strict=True))
-    return pd.DataFrame(
-        {
-            "parameter": "theta",
-            "variable": np.repeat(variables, k),
-            "level": np.repeat(levels, k),
-            "statistic": np.repeat(statistics, k),
-            "component": np.tile(np.arange(1, k + 1), len(theta)),
-            "estimate": theta.ravel(),
-            "standard_error": error.ravel(),
-            "lower": bounds[0].ravel(),
-            "upper": bounds[1].ravel(),
-        }
-    )
+    return {
+        "parameter": np.full(theta.size, "theta", dtype=object),
+        "variable": np.repeat(variables, k),
+        "level": np.repeat(levels, k),
+        "statistic": np.repeat(statistics, k),
+        "component": np.tile(np.arange(1, k + 1), len(theta)).astype(object),
+        "estimate": theta.ravel(),
+        "standard_error": error.ravel(),
+        "lower": bounds[0].ravel(),
+        "upper": bounds[1].ravel(),
+    }

@@ -18,6 +18,7 @@ from benchmarks import (
     coverage,
     crowd,
     crowd_settings,
+    crowd_shapes,
     crowd_speed,
     crowd_use,
     demonstration,
@@ -75,6 +76,7 @@ BENCHMARKS = {
     "topics": topics.run,
     "crowd": crowd.run,
     "crowd_settings": crowd_settings.run,
+    "crowd_shapes": crowd_shapes.run,
     "crowd_speed": crowd_speed.run,
     "crowd_use": crowd_use.run,
 }

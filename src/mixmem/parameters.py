@@ -81,7 +81,8 @@ PARAMETERS: dict[str, Allowed] = {
     "tol": Allowed("'auto' or a number from 0 to less than 1", _auto_or(_share)),
     "check_alpha0": Allowed("True or False", lambda value: isinstance(value, (bool, np.bool_))),
     "refine": Allowed(
-        "None, 'auto', 'gibbs' or 'em'", lambda value: value is None or (isinstance(value, str) and value in REFINE)
+        "None, 'auto', 'gibbs', 'integrated' or 'em'",
+        lambda value: value is None or (isinstance(value, str) and value in REFINE),
     ),
     "contamination": Allowed("'auto' or a share from 0 to less than 1", _auto_or(_share)),
     "memberships": Allowed("'mean' or 'mode'", lambda value: isinstance(value, str) and value in ("mean", "mode")),

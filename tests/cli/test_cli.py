@@ -344,7 +344,7 @@ def test_files_that_are_not_what_their_names_say(tmp_path, capsys, name):
         (["-k", 2, "--sweeps", "1.5"], "--sweeps is auto or an integer"),
         (["-k", 2, "--solver", "magic"], "solver must be one of 'pqp'"),
         (["-k", 2, "--matching", "magic"], "matching must be one of"),
-        (["-k", 2, "--refine", "magic"], "refine must be None, 'auto', 'gibbs' or 'em'; got 'magic'"),
+        (["-k", 2, "--refine", "magic"], "refine must be None, 'auto', 'gibbs', 'integrated' or 'em'; got 'magic'"),
         (["-k", 2, "--contamination", 1.5], "contamination must be 'auto' or a share from 0 to less than 1; got 1.5"),
         (["-k", 2, "--id", "whom"], "there is no column 'whom' to take row ids from; did you mean 'who'?"),
         (["-k", 2, "--kind", "x0"], "--kind is COLUMN=KIND, such as age=continuous; got 'x0'"),

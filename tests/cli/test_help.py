@@ -16,8 +16,10 @@ from typer.testing import CliRunner
 from mixmem.cli.commands import app
 from mixmem.cli.examples import EXAMPLES
 
-COMMANDS = [[name] for name in get_command(app).commands]
-COMMANDS += [["reproduce", name] for name in get_command(app).commands["reproduce"].commands]
+MAIN = get_command(app)
+GROUPS = [[name] for name, command in MAIN.commands.items() if hasattr(command, "commands")]
+COMMANDS = [[name] for name in MAIN.commands]
+COMMANDS += [[group, name] for (group,) in GROUPS for name in MAIN.commands[group].commands]
 
 
 def help_of(words: list[str]) -> str:
@@ -33,7 +35,7 @@ def test_help_is_plain(words):
     assert "range>" not in text
 
 
-@pytest.mark.parametrize("words", [[], ["reproduce"]], ids=["mixmem", "reproduce"])
+@pytest.mark.parametrize("words", [[], *GROUPS], ids=lambda words: " ".join(words) or "mixmem")
 def test_no_command_is_described_by_half_a_sentence(words):
     assert help_of(words).endswith(".\n")
     assert "..." not in help_of(words).partition("Commands:")[2]

@@ -137,3 +137,23 @@ def test_copies_are_told():
     assert notice.text.startswith(
         "'a', 'b' and 'c' say the same in every row, and so do the columns of 1 further group: "
     )
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "told"),
+    [
+        ("mixmem.models._learner", "structure_of", "a look at the table's structure"),
+        ("mixmem.models._learner", "fit_rows", "a look at the rows' memberships"),
+        ("mixmem.refinement.choose", "row_likelihood", "the likelihood of rows before and after refinement"),
+    ],
+)
+def test_a_fit_is_not_lost_to_a_look_at_it(monkeypatch, place, name, told):
+    def fail(*given, **options):
+        raise ZeroDivisionError("by chance")
+
+    monkeypatch.setattr(f"{place}.{name}", fail)
+    method = None if name == "structure_of" else "gibbs"
+    model = GDLM(2, alpha0=0.4, refine=method, random_state=0).fit(DRAWN.encoded.take(slice(0, 60)))
+    (notice,) = [notice for notice in model.report_.warnings if notice.code == "diagnostic-failed"]
+    assert notice.message.startswith(f"{told} could not be made (ZeroDivisionError: by chance)")
+    assert model.transform(DRAWN.encoded).shape == (400, 2)

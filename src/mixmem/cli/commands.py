@@ -118,7 +118,10 @@ def fit(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Find the components of a table and every row's memberships; or the components from sums of its parts."""
+    """Find the components of a table and every row's memberships.
+
+    With --moments the components are found from sums over its parts, without the rows.
+    """
     if moments is not None:
         moments_commands.fit_sums(context, moments, sample, out, jobs=jobs, strict=strict, quiet=quiet, verbose=verbose)
         return

@@ -11,8 +11,8 @@ from mixmem.errors import InputError
 
 app = typer.Typer(
     rich_markup_mode=None,
-    help="Count the parts of a table where they are, merge the sums, and fit them: init, count, merge, then mixmem fit "
-    "--moments. Rows stay where they are.",
+    help="Count the parts of a table where their rows are. "
+    "In turn: init, count, merge, then mixmem fit --moments. Rows stay where they are.",
 )
 
 
@@ -47,7 +47,10 @@ def init(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Fix what all parts count: coding, anchors, number of components, and where each part begins."""
+    """Fix what all parts count, and where each part begins.
+
+    A plan holds the coding, the anchors and the number of components.
+    """
     from mixmem.cli.moments import init_text, join_plan, make_moments_plan
 
     if plan is not None:

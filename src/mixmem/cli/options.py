@@ -250,8 +250,8 @@ Refine = Annotated[
     str,
     typer.Option(
         "--refine",
-        metavar="auto|none|gibbs|em",
-        help="Step after the moment estimate: sampling, maximum likelihood, or none.",
+        metavar="auto|none|gibbs|integrated|em",
+        help="Step after the moment estimate: sampling, rounds of EM for long rows, maximum likelihood, or none.",
     ),
 ]
 Contamination = Annotated[

@@ -223,13 +223,14 @@ class LikelihoodTable:
         held = np.maximum(values, 1e-12)
         return held / self.level_sums(held) if len(held) else held
 
-    def fitted(self, counts: Array, theta: Array) -> Array:
+    def fitted(self, counts: Array, theta: Array, eta: float = 0.0) -> Array:
         """A theta (theta rows, k) more likely than the one given, of cells that components hold, counts (rows, k).
 
-        The likeliest, but for numbers of which cells far out weigh less: how much less goes by the theta given.
+        The likeliest, but for numbers of which cells far out weigh less: how much less goes by the theta given. Of
+        levels, the mean under a Dirichlet(eta) prior.
         """
         out = np.empty((self.schema.n_rows, counts.shape[1]))
-        out[self.level_theta] = self._shares(self.level_counts(counts))
+        out[self.level_theta] = self._shares(self.level_counts(counts) + eta)
         for group, columns in zip(self.numbers, self.columns, strict=True):
             out[group.theta_rows] = group.kind.fitted(group.sums(counts, theta, columns))
         return out

@@ -36,6 +36,7 @@ from mixmem.refinement.latent_classes import is_doubtful, latent_class_start, wi
 from mixmem.refinement.memory import bytes_per_row, refuse_beyond
 from mixmem.results.doubts import FEWER_PARTITIONS, LookedBack
 from mixmem.results.fit_report import PassesReport, fit_report, of_all_rows
+from mixmem.results.notices import diagnostic_failed
 from mixmem.results.uncertainty import from_posterior
 from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import Alpha0, choose_alpha0
@@ -283,6 +284,7 @@ class Learner(Fitted):
         with progress.stage("moments"):
             first = first_moments(table)
             if self._free_anchors and not within_reach(table, settings.n_components):
+                refuse_beyond(settings.memory_limit, table, None, settings, method)
                 return Began((classes(first, alpha0=given),), None, first)
             plan = self._planned(table, first, settings, method, seed)
             block = anchor_moments(table, plan)
@@ -329,15 +331,24 @@ class Learner(Fitted):
         return self.anchors == "auto" and self.n_partitions == "auto"
 
     def _look_back(self, table: Encoded, began: Began, refined: Refined) -> LookedBack:
-        """Return what doubts about a fit are judged by: the table's structure, and the rows after sampling."""
+        """Return what doubts about a fit are judged by: the table's structure, and the rows after sampling.
+
+        If looking fails the fit stands, and a notice says so.
+        """
         if self.n_components == 1:
             return LookedBack(None, None, None)
-        structure = structure_of(table, first_moments(table) if began.first is None else began.first)
-        rows = None
+        structure, rows, failed = None, None, []
+        try:
+            structure = structure_of(table, first_moments(table) if began.first is None else began.first)
+        except Exception as error:
+            failed.append(diagnostic_failed("a look at the table's structure", error))
         if refined.method == "gibbs":
             theta = noisy_theta(refined.theta, refined.delta, table.schema)
-            rows = fit_rows(table, theta, refined.alpha, memberships=self.memberships)
-        return LookedBack(structure, rows, refined.likeliest if rows is None else rows.memberships)
+            try:
+                rows = fit_rows(table, theta, refined.alpha, memberships=self.memberships)
+            except Exception as error:
+                failed.append(diagnostic_failed("a look at the rows' memberships", error))
+        return LookedBack(structure, rows, refined.likeliest if rows is None else rows.memberships, tuple(failed))
 
     def _asked_for_sweeps(self, refined: Refined) -> bool:
         """Whether so many sweeps were asked for, settled or not."""

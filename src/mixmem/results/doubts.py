@@ -31,11 +31,15 @@ HOW_MANY = "look with `mixmem choose-k` how many components the rows show"
 
 @dataclass(frozen=True)
 class LookedBack:
-    """What is looked at after a fit: the table's structure, rows if they were fitted, memberships if there are any."""
+    """What is looked at after a fit: the table's structure, rows if they were fitted, memberships if there are any.
+
+    ``failed`` says what could not be looked at.
+    """
 
     structure: Structure | None
     rows: RowFit | None
     memberships: Array | None
+    failed: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,9 +69,11 @@ class Evidence:
 def doubts(fit: Evidence) -> list[Notice]:
     """Return the notices of a fit, the serious ones first."""
     found = [*_convergence(fit), *_maxima(fit)]
-    if fit.looked.structure is not None:
-        structure = fit.looked.structure
-        found = [*_structure(structure), *found, *_components(fit), *_copies(structure), *_idle(structure)]
+    structure = fit.looked.structure
+    if len(fit.alpha) > 1:
+        found += _components(fit)
+    if structure is not None:
+        found = [*_structure(structure), *found, *_copies(structure), *_idle(structure)]
     if fit.way == "latent classes":
         told = "the fit began from latent classes, for which the guarantee of the method of moments does not hold"
         found.append(Notice("no-guarantee", "minor", told, "compare fits with other seeds before you rely on it"))
@@ -76,7 +82,7 @@ def doubts(fit: Evidence) -> list[Notice]:
         bound = f"the rows look {alike}: alpha0 lies at the end of the range searched"
         remedy = "give alpha0 if you know it, or try another number of components"
         found.append(Notice("alpha0-at-bound", "minor", bound, remedy))
-    found += [*_partitions(fit.plan), *_alpha0(fit.alpha0_apart)]
+    found += [*_partitions(fit.plan), *_alpha0(fit.alpha0_apart), *fit.looked.failed]
     return sorted(found, key=lambda notice: notice.severity != "serious")
 
 

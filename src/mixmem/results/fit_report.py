@@ -17,7 +17,7 @@ from mixmem.refinement.choose import Refined, StartReport
 from mixmem.refinement.gibbs import ENOUGH, LARGEST_RHAT, Posterior
 from mixmem.refinement.latent_classes import ClassAccount
 from mixmem.results.doubts import Evidence, LookedBack, doubts
-from mixmem.results.notices import Notice
+from mixmem.results.notices import Notice, diagnostic_failed
 from mixmem.selection.alpha0 import Alpha0
 from mixmem.selection.structure import Structure
 from mixmem.words import listed
@@ -93,6 +93,14 @@ class AscentReport(Record):
 
 
 @dataclass(frozen=True)
+class RoundsReport(Record):
+    """Rounds of EM with memberships integrated out: theta's change in each, and the strength of its prior."""
+
+    changes: list[float]
+    theta_prior: float
+
+
+@dataclass(frozen=True)
 class RefineReport(Record):
     """The method and why it was taken, the mean log-likelihood of a row before and after, and how the method fared.
 
@@ -107,6 +115,7 @@ class RefineReport(Record):
     starts: list[StartReport]
     gibbs: ChainsReport | None
     em: AscentReport | None
+    integrated: RoundsReport | None = None
 
 
 @dataclass(frozen=True)
@@ -168,6 +177,9 @@ def fit_report(
     assert start is not None
     converged, reason = _convergence(start, refined)
     alpha0 = _alpha0(chosen, refined, free_alpha0)
+    if refined.unscored is not None:
+        failed = diagnostic_failed("the likelihood of rows before and after refinement", refined.unscored)
+        looked = replace(looked, failed=(*looked.failed, failed))
     evidence = Evidence(
         table.schema, refined.theta, refined.alpha, table.each, converged or settled, reason, start.account.way,
         alpha0.at_bound, looked, _plan(start), alpha0_checked(alpha0), refined.apart,
@@ -248,6 +260,7 @@ def _contamination(refined: Refined) -> ContaminationReport:
 
 
 def _refine(refined: Refined, total: float) -> RefineReport:
+    rounds = refined.integrated
     return RefineReport(
         method=refined.method,
         reason=refined.reason,
@@ -257,6 +270,7 @@ def _refine(refined: Refined, total: float) -> RefineReport:
         starts=list(refined.tried),
         gibbs=None if refined.posterior is None else _chains(refined.posterior),
         em=None if refined.maximum is None else _ascent(refined.maximum, total),
+        integrated=None if rounds is None else RoundsReport(list(rounds.changes), rounds.eta),
     )
 
 

@@ -23,7 +23,15 @@ from mixmem.models.crowd.columns import COLUMNS
 from mixmem.models.crowd.dependence import Dependence
 from mixmem.models.crowd.doubts import doubts
 from mixmem.models.crowd.fits import PUBLISHED_ROUNDS, Fit, Settings, fit_labels
-from mixmem.models.crowd.labels import Labels, joined, known_classes, read_labels, read_truth, with_classes
+from mixmem.models.crowd.labels import (
+    Labels,
+    joined,
+    known_classes,
+    read_labels,
+    read_truth,
+    spelled_alike,
+    with_classes,
+)
 from mixmem.models.crowd.parameters import PARAMETERS
 from mixmem.models.crowd.results import probability_frame, task_frame, worker_frame
 from mixmem.models.crowd.stored import from_stored, to_stored
@@ -155,7 +163,10 @@ class DawidSkene(Estimator):
         """
         self.check()
         gold = self._gold(true_labels)
-        return self._fit_to(self._read(data, gold), gold, probabilities, None)
+        labels = read_labels(data, columns=self.columns, classes=self.classes, clean=self.clean)
+        if self.clean:
+            gold = spelled_alike(gold, labels.classes)
+        return self._fit_to(with_classes(labels, gold, self.classes), gold, probabilities, None)
 
     def partial_fit(self, data: Any, true_labels: Any = None) -> Self:
         """Add labels, and gold labels, to those fitted before; the rounds begin where they ended.
@@ -173,8 +184,10 @@ class DawidSkene(Estimator):
             return self.fit(data, true_labels)
         self.check()
         gold = {**self.gold_, **self._gold(true_labels)}
-        new = read_labels(data, columns=self.columns, clean=self.clean)
-        labels = with_classes(joined(self.encoded_, new), gold, self.classes)
+        labels = joined(self.encoded_, read_labels(data, columns=self.columns, clean=self.clean))
+        if self.clean:
+            gold = spelled_alike(gold, labels.classes)
+        labels = with_classes(labels, gold, self.classes)
         return self._fit_to(labels, gold, None, self._start_from(labels))
 
     def fit_predict(self, data: Any, true_labels: Any = None) -> pd.Series:
@@ -354,10 +367,6 @@ class DawidSkene(Estimator):
 
     def _gold(self, true_labels: Any) -> dict[Any, Any]:
         return {} if true_labels is None else read_truth(true_labels, like=(self.columns[0], self.columns[2]))
-
-    def _read(self, data: Any, gold: dict[Any, Any]) -> Labels:
-        labels = read_labels(data, columns=self.columns, classes=self.classes, clean=self.clean)
-        return with_classes(labels, gold, self.classes)
 
     def _start_from(self, labels: Labels) -> Array:
         """Class probabilities of the tasks by the fit so far, as a start with further labels."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
-from mixmem.data.sources import FileSource, ScannedFile, Source, Span
+from mixmem.data.sources import FileSource, Source, Span
 from mixmem.data.table import Table
 
 
@@ -16,6 +15,13 @@ class NamedSource:
 
     name: str
     source: Source
+    cheap = True
+    """Parts of a plan are looked at once, so their codes need not be kept."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that all rows take about, as read."""
+        return self.source.bytes_per_row * self.source.n_rows
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,7 +47,4 @@ def joined(sources: Sequence[Source], names: Sequence[str]) -> Source:
     """
     if len(sources) == 1:
         return sources[0]
-    parts: Any = [NamedSource(name, source) for name, source in zip(names, sources, strict=True)]
-    found = FileSource(cast(Sequence[ScannedFile], parts))
-    found.cheap = True  # parts are looked at once, so their codes need not be kept
-    return found
+    return FileSource([NamedSource(name, source) for name, source in zip(names, sources, strict=True)])

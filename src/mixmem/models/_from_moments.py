@@ -63,22 +63,20 @@ LEAST_RATE = 0.05
 """What a correction of drawn rows leaves at least, over how far it moved theta: 0.018 to 0.028 on simulated tables."""
 
 
-SLOW = 0.5
-"""A correction of drawn rows that moves theta by more than this part of the one before goes too far: where the model
-does not hold, drawn rows answer to theta in another way than the true ones."""
-
-
 MOST_ROUNDS = 8
 """Corrections of drawn rows at most: where so many do not settle, further ones do not either."""
 
 
 def trust_after(moved: Sequence[float]) -> float:
-    """Return the part of a correction of drawn rows that is taken: half as much after each that went too far.
+    """Return the part of a correction of drawn rows that is taken: half as much after each that moved theta by more
+    than the one before.
+
+    Where the model does not hold, drawn rows answer to theta in another way than the true ones, and may go too far.
 
     >>> trust_after([0.1, 0.02, 0.001]), trust_after([0.1, 0.2, 0.15])
-    (1.0, 0.25)
+    (1.0, 0.5)
     """
-    return float(0.5 ** sum(later > SLOW * earlier for earlier, later in pairwise(moved)))
+    return float(0.5 ** sum(later > earlier for earlier, later in pairwise(moved)))
 
 
 def left_of_added(moved: float) -> float:
@@ -249,25 +247,22 @@ class MomentsLearner(PlanMaker):
                 plan.work, moments.sums.asked["pass"].root, rows, first, plan.theta, plan.alpha0, settings, seed=seed,
                 progress=progress, n_effective=moments.sums.counted.n_effective,
             )  # fmt: skip
-            moved = (*moved, distance(swept.theta, plan.theta))
+            theta, moved = swept.theta, (*moved, distance(swept.theta, plan.theta))
             if sample is None:
+                trust = 1.0 if moments.grown else trust_after(moved)
                 left = left_of_added(moved[-1]) if moments.grown else left_after(moved, FIRST_RATE)
+                left, theta = max(left, (1.0 - trust) * moved[-1]), plan.theta + trust * (theta - plan.theta)
                 settled = left <= ENOUGH * float(np.sqrt(settings.n_components / moments.sums.counted.n_effective))
             else:
                 left, settled = left_after(moved), enough(moved, error_of_all(moved, first.total, rows.total))
-            theta = swept.theta
-            if sample is None and not moments.grown:
-                theta = plan.theta + trust_after(moved) * (theta - plan.theta)
             values = concentration(swept.weights, plan.alpha0)
             account = replace(
                 plan.account, converged=swept.converged, reason=swept.reason, discrepancy=values.discrepancy,
                 sweeps=sweeps_report(swept), correction=CorrectionReport(list(moved), left),
             )  # fmt: skip
             if sample is None and not settled and len(moved) >= MOST_ROUNDS:
-                told = (
-                    f"{len(moved)} rounds did not settle: theta would still move by {moved[-1]:.2g}, so that the model "
-                )
-                account = replace(account, converged=False, reason=f"{told}describes these rows poorly")
+                told = f"{len(moved)} rounds did not settle, with theta still to move by {moved[-1]:.2g}"
+                account = replace(account, converged=False, reason=f"{told}: the model describes these rows poorly")
                 settled = True
             found = Estimate(theta, values, account)
         start = found.start(first)

@@ -335,10 +335,10 @@ class PartChunks(Chunks):
 def _chunks(X: Any, plan: MomentsPlan, part: str, weights: Any, memory_limit: int | None) -> Chunks:
     """Return the rows of a part in chunks."""
     p = plan.coding.n_variables
-    size = whole_stretches(rows_per_chunk(p, memory_limit), p)
     if isinstance(X, Encoded):
+        held = whole_stretches(rows_per_chunk(p, memory_limit), p)
         plan.coding.refuse_other(X.coding, f"part {part!r} and the plan")
-        return HeldChunks(X if weights is None else replace(X, weights=check_weights(weights, X.n_rows)), size)
+        return HeldChunks(X if weights is None else replace(X, weights=check_weights(weights, X.n_rows)), held)
     source = source_of(X)
     if source.n_rows == 0:
         raise InputError(f"part {part!r} has no rows; leave it out")
@@ -349,7 +349,8 @@ def _chunks(X: Any, plan: MomentsPlan, part: str, weights: Any, memory_limit: in
             f"{'with' if plan.weighted else 'without'}; give all parts weights, or none"
         )
     reading = Reading(source, plan.parameters.get("missing"), plan.weight, given, plan.row_id)
-    return PartChunks(reading, plan, part, size)
+    size = rows_per_chunk(p, memory_limit, source.bytes_per_row)
+    return PartChunks(reading, plan, part, whole_stretches(size, p))
 
 
 def _refuse_small(plan: MomentsPlan, sums: Sums, least: int, part: str) -> None:

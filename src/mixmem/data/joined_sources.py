@@ -16,6 +16,8 @@ class NamedSource:
 
     name: str
     source: Source
+    cheap: bool = True
+    """Parts are looked at once, so their codes need not be kept."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -24,6 +26,10 @@ class NamedSource:
     @property
     def n_rows(self) -> int:
         return self.source.n_rows
+
+    @property
+    def n_bytes(self) -> int:
+        return self.source.bytes_per_row * self.source.n_rows
 
     def pick(self, spans: Sequence[Span]) -> Table:
         """Return the rows of spans."""
@@ -42,6 +48,4 @@ def joined(sources: Sequence[Source], names: Sequence[str]) -> Source:
     if len(sources) == 1:
         return sources[0]
     parts: Any = [NamedSource(name, source) for name, source in zip(names, sources, strict=True)]
-    found = FileSource(cast(Sequence[ScannedFile], parts))
-    found.cheap = True  # parts are looked at once, so their codes need not be kept
-    return found
+    return FileSource(cast(Sequence[ScannedFile], parts))

@@ -46,7 +46,7 @@ def test_partitions_that_cannot_be_had_are_told_with_the_reason():
         "most 3 partitions, or name fewer anchors"
     )
     (notice,) = told(plan=replace(plan, partitions=0, asked=5))
-    assert "0 were made: the 4 anchors are all there are: none is left; leave the number" in notice.text
+    assert "0 were made: all 4 variables are anchors, so that none is left to split; leave the number" in notice.text
     assert told(plan=replace(plan, asked=3)) == told(plan=replace(plan, asked=None)) == []
 
 

@@ -95,12 +95,9 @@ class _Span:
             x = np.maximum(self.right @ _regressed(self.left, p), 1e-3)
             x /= x.sum(axis=1, keepdims=True)
             change, rounds = float(np.sqrt(((x - before) ** 2).mean())), rounds + 1
-        account = GenotypeAccount(
-            change < SMALL_CHANGE,
-            f"least squares along {k - 1} leading directions: memberships change by {change:.1g} after {rounds} rounds",
-            directions=k - 1,
-            rounds=rounds,
-        )
+        directions = f"{k - 1} leading direction{'s' * (k > 2)}"
+        reason = f"least squares along {directions}: memberships change by {change:.1g} after {rounds} rounds"
+        account = GenotypeAccount(change < SMALL_CHANGE, reason, directions=k - 1, rounds=rounds)
         return Point(self.genotypes.theta(p), x), account
 
 

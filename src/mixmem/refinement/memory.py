@@ -99,6 +99,8 @@ def _refining(table: Encoded, k: int, method: str | None) -> int:
     if method == "gibbs":
         # per chain: components of cells, counts; per batch three records of theta, stacked for the diagnostics
         return always + CHAINS * (n * draws + rows + 12 * cells) + 7 * CHAINS * MOST_BATCHES * cells
+    if method == "integrated":  # modes, means and sums by row blocks
+        return always + 2 * rows + 3 * cells + min(-(-n // ROW_BLOCK) * cells, max(WAVE_BYTES, cells))
     if method == "em":
         # changes of ends and of moves, as they are kept and stacked, and the points of a step
         return always + (4 * DEPTH + 8) * (rows + cells) + min(-(-n // ROW_BLOCK) * cells, max(WAVE_BYTES, cells))

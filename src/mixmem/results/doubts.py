@@ -92,11 +92,13 @@ def _partitions(plan: PlanReport | None) -> Iterator[Notice]:
         return
     anchors = sum(map(len, plan.anchors))
     left = (
-        f"leave {plan.partitions} to split, one per partition" if plan.partitions else "are all there are: none is left"
+        f"the {anchors} anchors leave {plan.partitions} to split, one per partition"
+        if plan.partitions
+        else f"all {anchors} variables are anchors, so that none is left to split"
     )
     yield Notice(
         FEWER_PARTITIONS, "minor",
-        f"{plan.asked} partitions were asked for and {plan.partitions} were made: the {anchors} anchors {left}",
+        f"{plan.asked} partitions were asked for and {plan.partitions} were made: {left}",
         f"ask for at most {plan.partitions} partitions, or name fewer anchors" if plan.partitions
         else "leave the number of partitions out, or name fewer anchors",
     )  # fmt: skip

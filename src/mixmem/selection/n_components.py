@@ -29,7 +29,7 @@ from mixmem.moments.estimate import Settings, estimate
 from mixmem.moments.sums import FirstMoments, first_moments, second_moments
 from mixmem.moments.theta_from_factors import theta_of
 from mixmem.parameters import bytes_of, check_parameters
-from mixmem.progress import LineProgress, Progress, current
+from mixmem.progress import Progress, in_python
 from mixmem.refinement.memory import refuse_beyond
 from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import choose_alpha0
@@ -65,7 +65,7 @@ class Spectrum:
 
     @property
     def n_components(self) -> int:
-        """One more than the singular values that stand above noise before the first that does not."""
+        """Return one more than the singular values that stand above noise before the first that does not."""
         return 1 + int(np.cumprod(self.values > self.noise).sum())
 
 
@@ -188,7 +188,7 @@ def choose_k(
     wanted = check_candidates(k_range, n_splits)
     seed = seed_sequence(random_state)
     for_part, for_spectrum, *for_splits = seed.spawn(2 + int(n_splits))
-    progress = LineProgress() if verbose else current()
+    progress = in_python(verbose)
     with threads(n_jobs):
         with progress.stage("read"):
             table = encode_as(X, variables, missing)
@@ -465,8 +465,8 @@ def _reasons(table: pd.DataFrame, spectrum: Spectrum, n_rows: int) -> list[str]:
             "so that none can be relied on, but rows that were not fitted are more likely under "
             f"k = {rows[best]['k']}, by {_difference(rows[best], row, rows[best])} per row (its weakest component "
             f"agrees by {rows[best]['stability_worst']:.2f}; {HOLDS:g} is asked for). Variables belong together, in "
-            f"ways that components do not describe or that halves of the rows, {n_rows // 2:,} each, are too few "
-            "to show.",
+            f"ways that components do not describe or that halves of the rows, {n_rows // 2:,} each, are too few to "
+            "show.",
             _spectrum_says(spectrum, k),
         ]
     if k == 1:
@@ -501,7 +501,10 @@ def _difference(better: Mapping[Any, Any], worse: Mapping[Any, Any], of_error: M
 
 def _spectrum_says(spectrum: Spectrum, k: int) -> str:
     shown, looked = spectrum.n_components, len(spectrum.values)
-    above = f"{shown - 1} of {looked} singular values of the second moments stand above noise, one less than components"
+    stand = "stands" if shown == 2 else "stand"
+    above = (
+        f"{shown - 1} of {looked} singular values of the second moments {stand} above noise, one less than components"
+    )
     if shown > looked:
         return f"The spectrum shows {shown} components or more ({above})."
     if shown == k:

@@ -21,8 +21,8 @@ IF_THERE = ("CONTRIBUTING.md", "RELEASING.md", "CITATION.cff", "validation", "ex
 BUILT_ELSEWHERE = ("__pycache__", ".pyc", "benchmarks/results")
 IN_WHEEL = ("mixmem/__init__.py", "mixmem/__init__.pyi", "mixmem/py.typed")
 EXTRAS = (
-    "pyarrow", "cyvcf2", "pyreadstat", "python_calamine", "duckdb", "zstandard", "stop_words", "anndata", "dask",
-    "distributed", "bed_reader",
+    "pyarrow", "cyvcf2", "pyreadstat", "python_calamine", "duckdb", "zstandard", "stop_words", "anndata", "arviz",
+    "dask", "distributed", "bed_reader",
 )  # fmt: skip
 """Libraries that only extras bring: none of them may be there."""
 LABELS = "task,worker,label\nt1,ann,cat\nt1,bob,cat\nt1,eve,dog\nt2,ann,dog\nt2,bob,dog\nt3,ann,cat\nt3,eve,cat\n"

@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
-EXTRAS = ("arrow", "genetics", "survey", "excel", "duckdb", "zstd", "text", "cells", "dask")
+EXTRAS = ("arrow", "genetics", "survey", "excel", "duckdb", "zstd", "text", "cells", "arviz", "dask")
 """All that bring users something: those of the extra ``all``, which a test compares."""
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)>=(?P<version>[0-9][0-9A-Za-z.]*)")
 

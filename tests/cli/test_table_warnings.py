@@ -35,7 +35,7 @@ def test_plain_tables_have_nothing_said_of_their_rows(table):
 
 def test_rows_that_were_copied():
     assert "800 of 1,000 rows repeat another cell by cell" in said(np.tile(ANSWERS, (5, 1)))
-    mixed = pd.DataFrame(RNG.standard_normal((100, 3))).mask(RNG.random((100, 3)) < 0.2).assign(c=list("abcde") * 20)
+    mixed = pd.DataFrame(RNG.standard_normal((100, 8))).mask(RNG.random((100, 8)) < 0.2).assign(c=list("abcde") * 20)
     assert "100 of 200 rows repeat another cell by cell" in said(pd.concat([mixed, mixed], ignore_index=True))
 
 

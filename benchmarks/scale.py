@@ -91,12 +91,13 @@ def fit_in_memory(case: Case, root: Path, passes: str) -> dict[str, float]:
     }  # fmt: skip
 
 
-def fit_files(case: Case, root: Path, passes: str) -> dict[str, float]:
-    """Fit the files, from memory once they are read (a frame) or streamed (their pattern): CPU, memory, error."""
+def fit_files(case: Case, root: Path, how: str) -> dict[str, float]:
+    """Fit the files: from memory once they are read (a frame), streamed (their pattern), or streamed with a limit
+    that lets no codes be kept in memory (limited): CPU, memory."""
     pattern = str(folder_of(case, root) / "*.parquet")
-    X = pl.read_parquet(pattern) if passes == "frame" else pattern
+    X = pl.read_parquet(pattern) if how == "frame" else pattern
     _model(case, "few").fit(pl.read_parquet(pattern, n_rows=5_000))
-    model = _model(case, "few")
+    model = _model(case, "few").set_params(memory_limit="500MB" if how == "limited" else None)
     cost, _ = cost_of(lambda: model.fit(X))
     return {"CPU s": cost.cpu, "wall s": cost.wall, "peak GB": cost.peak / 1e9, "checksum": float(model._theta.sum())}
 
@@ -164,7 +165,7 @@ def run(quick: bool = False) -> Iterator[dict[str, float | str]]:
         large = QUICK_LARGE if quick else (min(LARGE[0], _most_rows()), *LARGE[1:])
         in_process(draw, large, root)
         plain = in_process(scan, large, root)
-        theta = in_process(fit_files, large, root, "streamed")
+        theta = in_process(fit_files, large, root, "limited")
         found = in_process(command, large, root)
         yield from _rows(large, {"scan CPU s": plain, "theta alone, CPU s": theta["CPU s"]})
         yield from _rows(

@@ -136,6 +136,18 @@ def test_every_parameter_of_a_public_name_is_documented(name):
     assert _documented(found.__doc__, title) == set(inspect.signature(found).parameters)
 
 
+ESTIMATORS = ["GDLM", "TopicModel", "DawidSkene", "MajorityVote", "OneCoinDawidSkene"]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_parameter_of_an_estimators_method_is_documented(name):
+    for method, text in _documented_parts(name)[1:]:
+        function = getattr(getattr(mixmem, name), method.partition(".")[2])
+        if inspect.isroutine(function):
+            wanted = set(inspect.signature(function).parameters) - {"self"}
+            assert _documented(text, "Parameters") == wanted, method
+
+
 # --- Words of docstrings
 
 

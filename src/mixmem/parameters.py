@@ -129,3 +129,12 @@ def check_values(values: Mapping[str, Any], allowed: Mapping[str, Allowed]) -> N
     for name, value in values.items():
         if not allowed[name].test(value):
             raise InputError(f"{name} must be {allowed[name].words}; got {value!r}")
+
+
+def check_level(level: Any) -> None:
+    """Refuse a level of intervals that is no share.
+
+    >>> check_level(0.95)
+    """
+    if not isinstance(level, (int, float, np.number)) or not 0.0 < level < 1.0:
+        raise InputError(f"level is the share of intervals that hold the truth, between 0 and 1; got {level!r}")

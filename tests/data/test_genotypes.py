@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mixmem import GDLM
 from mixmem.data.genotype_codes import allele_pairs, pair_code, variant_names
 from mixmem.data.read import read_table
+from mixmem.data.sources import source_of
 from mixmem.data.table import Locus, Table
 from mixmem.errors import InputError
 
@@ -92,6 +94,36 @@ def test_bed_by_individual(tmp_path, codes):
     to_bed = pytest.importorskip("bed_reader").to_bed
     to_bed(path, np.where(codes < 0, np.nan, codes), major="individual")
     check_codes(read_table(path), codes)
+
+
+@pytest.mark.parametrize("major", ["SNP", "individual"])
+def test_some_individuals_of_a_bed(tmp_path, major):
+    codes = np.random.default_rng(0).integers(-1, 3, size=(31, 6), dtype=np.int8)
+    path = write_bed(tmp_path / "t.bed", codes)
+    properties = {"iid": [f"i{i}" for i in range(31)], "allele_1": ["A"] * 6, "allele_2": ["G"] * 6}
+    pytest.importorskip("bed_reader").to_bed(path, np.where(codes < 0, np.nan, codes), properties, major=major)
+    source = source_of(path)
+    assert source.n_rows == 31
+    for spans in ([(0, 31)], [(3, 9)], [(0, 1), (5, 14), (30, 31)]):
+        rows = np.concatenate([np.arange(*span) for span in spans])
+        table = source.pick(spans)
+        check_codes(table, codes[rows])
+        assert table.row_ids.tolist() == [f"i{i}" for i in rows]
+
+
+def test_a_bed_larger_than_memory_is_fitted_in_pieces(tmp_path):
+    rng = np.random.default_rng(1)
+    shares = rng.dirichlet([0.2, 0.2], 40_000)
+    codes = rng.binomial(2, shares @ rng.uniform(0.05, 0.95, (2, 10))).astype(np.int8)
+    codes[rng.random(codes.shape) < 0.02] = -1
+    path = write_bed(tmp_path / "t.bed", codes)
+    settings = {"alpha0": 0.4, "random_state": 0}
+    pieces = GDLM(2, memory_limit="3MB", **settings).fit(path)
+    assert pieces.report_.passes.sampled == 32_768
+    whole = GDLM(2, passes="few", **settings).fit(read_table(path))
+    assert np.array_equal(pieces._theta, whole._theta)
+    with pytest.raises(InputError, match="refine='em' climbs with the memberships of all rows in memory"):
+        GDLM(2, memory_limit="3MB", refine="em", **settings).fit(path)
 
 
 def test_bed_with_gzipped_texts_and_repeated_names(tmp_path, codes):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import gzip
+import shutil
+
 import numpy as np
 import polars as pl
 import pytest
 
 from mixmem import InputError
-from mixmem.data import sources
+from mixmem.data import sources, text_pieces
 from mixmem.data.read import read_table
 from mixmem.data.sources import file_source, larger_than, source_of, streamable_files
 from mixmem.data.table import plain_values
@@ -28,7 +33,7 @@ def cells(table):
 
 @pytest.fixture
 def _short_pieces(monkeypatch):
-    monkeypatch.setattr(sources, "MARK_BYTES", 64)
+    monkeypatch.setattr(text_pieces, "MARK_BYTES", 64)
     monkeypatch.setattr(sources, "WINDOW", 16)
 
 
@@ -42,6 +47,32 @@ def test_any_rows_of_a_text_file(tmp_path, text):
     for begin in range(source.n_rows):
         for end in (begin + 1, min(begin + 9, source.n_rows), source.n_rows):
             assert cells(source.read(begin, end)) == [column[begin:end] for column in expected]
+
+
+@pytest.mark.usefixtures("_short_pieces")
+def test_any_rows_of_a_gzipped_text_file(tmp_path, monkeypatch):
+    text = TEXTS["long"].encode()
+    path = tmp_path / "x.csv.gz"
+    path.write_bytes(gzip.compress(text))
+    assert text_pieces.text_bytes(path) == len(text)
+    assert not larger_than(path, 10**6, 8)
+    assert larger_than(path, 500, 8)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    source, expected = source_of(path), cells(read_table(path))
+    assert source.n_rows == 100
+    assert cells(source.read(30, 71)) == [column[30:71] for column in expected]
+    assert len(list(tmp_path.glob("mixmem-*"))) == 1
+    with pytest.raises(InputError, match=r"x.csv.gz is unzipped on this machine, .*; unzip it for them"):
+        copy.deepcopy(source)  # as sending it to another process does
+    del source
+    gc.collect()
+    assert not list(tmp_path.glob("mixmem-*"))  # removed with the source
+    path.write_bytes(gzip.compress(text)[:-20])
+    with pytest.raises(InputError, match=r"x.csv.gz is not a whole gzip file"):
+        source_of(path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))
+    with pytest.raises(InputError, match=r"x.csv.gz takes about .* GB unzipped, .*let TMPDIR name another folder"):
+        source_of(path)
 
 
 @pytest.mark.usefixtures("_short_pieces")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mixmem.kernels import ROW_BLOCK, passes, reference
+from mixmem.moments.joined_variables import JoinedVariables
 from tests.kernels.cases import agree, empty, random_cells
 
 SHAPES = [(1, (3,)), (5, (2, 3, 4)), (ROW_BLOCK + 3, (2, 3, 5, 4, 2)), (3, (2,) * 71)]
@@ -74,14 +75,18 @@ def test_features_and_sums_are_adjoint():
 def test_group_sums(n, levels, missing, weighted):
     cells = random_cells(n, levels, missing=missing)
     rng = np.random.default_rng(2)
-    k, width, blocks, n_groups = 3, 4, -(-n // ROW_BLOCK), 3
+    width, blocks, n_groups = 4, -(-n // ROW_BLOCK), 3
     members = rng.permutation(len(levels))
-    bounds = np.array([0, 1, len(levels) // 2 + 1, len(levels)])
-    table, slopes = rng.standard_normal((cells.n_rows, 2 * width)), rng.standard_normal((n_groups, width))
+    groups = np.array([0, 1, len(levels) // 2 + 1, len(levels)])
+    joined = JoinedVariables.of(cells.starts[members], cells.sizes[members] + 1, groups)
+    own = rng.standard_normal((cells.n_rows, 2 * width))
+    table, slopes = joined.table(own), rng.standard_normal((n_groups, width))
+    rows = joined.starts + np.add.reduceat(cells.codes[:, members] * joined.steps, joined.bounds[:-1], axis=1)
+    assert np.allclose(table[rows].sum(axis=1), own[cells.starts + cells.codes].sum(axis=1))
     weights = rng.uniform(0.5, 2.0, n if weighted else 0)
     for first in range(blocks):
         partials, squares = empty(blocks - first, cells.n_rows, width), empty(blocks - first, n_groups, width)
         agree(
-            passes.group_sums, reference.group_sums, cells.codes, weights, cells.starts[members], members, bounds,
-            table, slopes, k, first, partials, squares,
+            passes.group_sums, reference.group_sums, cells.codes, weights, joined.cells, joined.sizes, members,
+            joined.steps, joined.bounds, joined.starts, joined.groups, table, slopes, first, partials, squares,
         )  # fmt: skip

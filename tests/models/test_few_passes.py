@@ -59,6 +59,7 @@ def test_memory_files_chunks_and_threads_give_the_same_bits(drawn, frame, folder
     pattern = str(folder / "*.parquet")
     others = [
         fitted(pattern), fitted(pattern, 1, n_jobs=1), fitted(pattern, 40_000, scratch=folder), fitted(frame.lazy()),
+        fitted(pattern, 40_000, memory_limit="2MB"),
         fitted(folder / "all.csv", 1), fitted(drawn.encoded),
         fitted(folder / "all.csv", passes="auto", memory_limit="2MB"),
     ]  # fmt: skip
@@ -80,6 +81,18 @@ def test_as_accurate_as_sweeps_over_all_rows(drawn, frame):
     moved = few.report_.start.correction.moved
     assert len(moved) >= 1
     assert few.report_.start.correction.left < 0.1 * moved[0]
+
+
+def test_sweeps_over_all_rows_that_are_read_in_pieces(drawn, frame, folder):
+    pattern = str(folder / "*.parquet")
+    limited = {"passes": "all", "memory_limit": "2MB"}
+    whole = fitted(pattern, **limited)
+    assert_same(whole, fitted(pattern, 40_000, n_jobs=1, scratch=folder, **limited))
+    assert whole.report_.passes.sampled == 16 * 512
+    assert whole.report_.start.correction is None
+    assert whole.report_.start.sweeps.count >= 2
+    every = fitted(frame, passes="all")  # by other groups of variables, from another start
+    assert rmse(whole._theta, every._theta) < 0.1 * rmse(every._theta, drawn.theta)
 
 
 def test_mixed_kinds_missing_cells_weights_and_levels_outside_the_sample(tmp_path):
@@ -121,7 +134,7 @@ def test_refusals(frame, folder, tmp_path, monkeypatch):
         fitted(str(folder / "*.parquet"), memory_limit="1kB")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1000))
     with pytest.raises(InputError, match=r"codes of the table take about .* GB left; name a folder with more room"):
-        fitted(folder / "all.csv")
+        fitted(folder / "all.csv", memory_limit="2MB")
 
 
 def test_a_cell_that_cannot_be_coded_is_named_with_its_file(frame, tmp_path):

@@ -7,17 +7,28 @@ from typing import Annotated
 
 import typer
 
-from mixmem.cli import crowd_options, experiment_options, option_values, options, running, topic_options
+from mixmem.cli import (
+    crowd_options,
+    experiment_options,
+    moments_commands,
+    moments_options,
+    option_values,
+    options,
+    running,
+    topic_options,
+)
 from mixmem.cli import reproduce as reproducing
+from mixmem.cli.examples import EXAMPLES
+from mixmem.errors import InputError
 
 app = typer.Typer(
-    add_completion=False,
     rich_markup_mode=None,  # rich would cost --help a quarter of a second
     pretty_exceptions_enable=False,
     help="Mixed membership models: hidden components of a table, and every row's memberships in them. "
     "Start with: mixmem demo",
 )
 app.add_typer(reproducing.app, name="reproduce")
+app.add_typer(moments_commands.app, name="moments")
 
 
 def _version(wanted: bool) -> None:
@@ -40,7 +51,7 @@ def start(
         typer.echo(context.get_help())
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["demo"])
 def demo(
     out: options.OutFolder = Path("mixmem-demo"),
     seed: options.Seed = 0,
@@ -61,11 +72,14 @@ def demo(
         typer.echo(demo_text(result, out))
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["fit"])
 def fit(
-    data: options.Data,
-    components: options.Components,
+    context: typer.Context,
     out: options.OutFolder,
+    data: options.FitData = None,
+    components: options.FitComponents = None,
+    moments: moments_options.MomentsFile = None,
+    sample: moments_options.SampleFile = None,
     id_column: options.Id = None,
     kind: options.Kind = None,
     missing: options.Missing = None,
@@ -104,7 +118,19 @@ def fit(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Find the components of a table and every row's memberships."""
+    """Find the components of a table and every row's memberships.
+
+    With --moments the components are found from sums over its parts, without the rows.
+    """
+    if moments is not None:
+        moments_commands.fit_sums(context, moments, sample, out, jobs=jobs, strict=strict, quiet=quiet, verbose=verbose)
+        return
+    if data is None:
+        raise InputError("Missing argument 'DATA': expected a table, or sums that moments merge wrote with --moments")
+    if components is None:
+        raise InputError("Missing option '-k': expected the number of components")
+    if sample is not None:
+        raise InputError("--sample goes with sums; expected it beside --moments, or not at all")
     from mixmem.cli.admixture import fit_places, refuse_for, write_admixture
     from mixmem.cli.console import fit_text
     from mixmem.cli.fit import run_fit, write_fit
@@ -142,6 +168,7 @@ def fit(
             data, settings, described=described, grouped=grouped, folds=cv, quiet=quiet, accept=accept,
             folder=places.folder, scheduler=scheduler,
         )  # fmt: skip
+        result.document["options"] = option_values.as_typed(context)
         write_fit(places.folder, result)
         write_admixture(places, result)
     if not quiet:
@@ -151,7 +178,7 @@ def fit(
     running.end_strictly(strict, result.notices)
 
 
-@app.command("choose-k")
+@app.command("choose-k", epilog=EXAMPLES["choose-k"])
 def choose_k(
     data: options.Data,
     out: options.OutFolder,
@@ -194,7 +221,7 @@ def choose_k(
         typer.echo(choice_text(result, out))
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["memberships"])
 def memberships(
     model: options.Model,
     data: options.Data,
@@ -225,7 +252,7 @@ def memberships(
             write(frame)
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["impute"])
 def impute(
     model: options.Model,
     data: options.Data,
@@ -256,7 +283,7 @@ def impute(
         write(filled_table(model, data, described, jobs=jobs, quiet=quiet))
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["compare"])
 def compare(
     folder: options.FitFolder,
     data: options.Data,
@@ -294,7 +321,7 @@ def compare(
         typer.echo(compare_text(result, where))
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["crowd"])
 def crowd(
     labels: crowd_options.LabelTable,
     out: options.OutFolder,
@@ -354,7 +381,7 @@ def crowd(
     running.end_strictly(strict, result.notices)
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["topics"])
 def topics(
     corpus: topic_options.CorpusPath,
     components: topic_options.Topics,
@@ -407,7 +434,7 @@ def topics(
     running.end_strictly(strict, result.notices)
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["simulate"])
 def simulate(
     rows: experiment_options.Rows,
     components: options.Components,
@@ -440,7 +467,7 @@ def simulate(
         )
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["info"])
 def info(
     data: options.Data,
     id_column: options.Id = None,
@@ -466,7 +493,7 @@ def info(
     refusal(description)
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["report"])
 def report(
     folder: options.FitFolder,
     by: options.By = None,

@@ -11,7 +11,7 @@ import typer
 def _from_config(context: typer.Context, file: Path | None) -> Path | None:
     """Let a file give the defaults of the command's options: what stands on the line still wins."""
     if file is not None:
-        from mixmem.cli.config_file import read_config
+        from mixmem.cli.config_file import read_config, rerun_data
 
         names = {
             option.removeprefix("--"): parameter.name
@@ -25,25 +25,26 @@ def _from_config(context: typer.Context, file: Path | None) -> Path | None:
             names[key]: [value] if names[key] in repeatable and isinstance(value, str) else value
             for key, value in values.items()
         }
+        if (data := rerun_data(file)) is not None:
+            context.default_map["data"] = data
     return file
 
 
-Data = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="Table: .csv .tsv .txt .xlsx .sav .dta .parquet .feather .jsonl .npz .bed .vcf .vcf.gz .str, one of these "
-        "in a .zip .xz .gz .zst, a folder of one kind, FILE::PART for a sheet or a table of a database, or - for CSV "
-        "on standard input.",
-        show_default=False,
-    ),
-]
+_DATA = typer.Argument(
+    metavar="DATA",
+    help="Table: .csv .tsv .txt .xlsx .sav .dta .parquet .feather .jsonl .npz .bed .vcf .vcf.gz .str, one of these "
+    "in a .zip .xz .gz .zst, a folder of one kind, FILE::PART for a sheet or a table of a database, or - for CSV "
+    "on standard input.",
+    show_default=False,
+)
+Data = Annotated[str, _DATA]
+FitData = Annotated[str | None, _DATA]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote: model.mixmem.", show_default=False)]
 FitFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder that fit wrote.", show_default=False)]
 
-Components = Annotated[
-    int, typer.Option("-k", "--components", min=1, metavar="K", help="Number of components.", show_default=False)
-]
+_COMPONENTS = typer.Option("-k", "--components", min=1, metavar="K", help="Number of components.", show_default=False)
+Components = Annotated[int, _COMPONENTS]
+FitComponents = Annotated[int | None, _COMPONENTS]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write into; made if it is not there.")]
 OutFile = Annotated[
     Path, typer.Option("--out", metavar="FILE", help="File to write: .csv, .tsv or .parquet; - for CSV on the output.")
@@ -56,8 +57,9 @@ Kind = Annotated[
     typer.Option(
         "--kind",
         metavar="COLUMN=KIND",
-        help="Kind of a column: categorical, binary, ordinal, dosage, count, continuous, or ignore to leave it out. "
-        "May be repeated.  [default: inferred; see mixmem info]",
+        help="Kind of a column: categorical, binary, ordinal, dosage, count, continuous, or ignore to leave it out. A "
+        'pattern names many columns ("q*=ordinal"); ordinal:low<middle<high says the order of texts. May be repeated.  '
+        "[default: inferred; see mixmem info]",
         show_default=False,
     ),
 ]
@@ -197,7 +199,8 @@ Passes = Annotated[
         "--passes",
         metavar="auto|few|all",
         help="How often all rows are read. few: fit a sample, corrected by one or two passes over all rows; all: let "
-        "every step see all rows, which must fit into memory; auto: few where they do not.",
+        "every sweep go over all rows, read anew where they do not fit into memory, which is slow; auto: few where "
+        "they do not fit.",
     ),
 ]
 Scheduler = Annotated[
@@ -227,7 +230,8 @@ Config = Annotated[
         metavar="FILE",
         is_eager=True,
         callback=_from_config,
-        help="TOML file of options, by their long names; options on the command line win.",
+        help="TOML file of options, by their long names, or the fit.json of an earlier fit, which is then made again "
+        "with its data and options; what stands on the command line wins.",
     ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="End with exit code 3 if the result has a serious warning.")]

@@ -11,8 +11,8 @@ import shutil
 import tempfile
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,12 @@ import numpy as np
 from mixmem.data.coding import Coding
 from mixmem.data.column_coders import as_numbers
 from mixmem.data.encode import Encoded, encode
+from mixmem.data.match_columns import match_columns
 from mixmem.data.read import read_table
 from mixmem.data.sources import Source, Span
 from mixmem.data.table import Table
 from mixmem.data.table_checks import blanked
-from mixmem.data.united_levels import Recoding, coded_growing
+from mixmem.data.united_levels import Recoding, coded_growing, codes_by_column
 from mixmem.engine.rows import n_stretches, stretch_rows
 from mixmem.errors import InputError, TableWarning
 from mixmem.kernels import ROW_BLOCK
@@ -78,11 +79,25 @@ class Reading:
 
     def coded(self, begin: int, end: int, coding: Coding, parts: Sequence[Any] = ()) -> Encoded:
         """Return rows begin to end as codes; the coding grows by what it does not have. A refusal says where it is."""
-        try:
+        with self._saying_where(begin, end):
+            return self._encoded(begin, end, coding, *self.rows(begin, end, parts))
+
+    def to_count(self, begin: int, end: int, coding: Coding, parts: Sequence[Any] = ()) -> Encoded | np.ndarray:
+        """Return the same for who only counts them: just codes (p, n) by columns, where these are had sooner."""
+        with self._saying_where(begin, end):
             table, weights = self.rows(begin, end, parts)
-            found = coded_growing(table, coding, weights)
+            found = None if weights is not None else codes_by_column(match_columns(table, coding.schema), coding)
+            return self._encoded(begin, end, coding, table, weights) if found is None else found
+
+    @contextmanager
+    def _saying_where(self, begin: int, end: int) -> Iterator[None]:
+        try:
+            yield
         except InputError as error:
             raise InputError(f"{self.source.place(begin, end)}, counted from the first of them: {error}") from error
+
+    def _encoded(self, begin: int, end: int, coding: Coding, table: Table, weights: Array | None) -> Encoded:
+        found = coded_growing(table, coding, weights)
         row_ids = np.arange(begin, end) if table.row_ids is None else table.row_ids
         return Encoded(found.codes, found.coding, row_ids, weights)
 
@@ -216,22 +231,50 @@ class ReadChunks(Chunks):
 
 
 @dataclass
-class ScratchChunks(Chunks):
-    """Codes that were written to disk, in the codings that chunks had at first."""
+class StoredChunks(Chunks):
+    """Codes that were kept in memory or on disk, in the codings that chunks had at first."""
 
-    scratch: Scratch
+    store: Scratch | Memory
     coding: Coding
     n_rows: int
     chunk_rows: int
 
     def chunk(self, number: int, *parts: Any) -> Encoded:
-        found = self.scratch.read(number, self.span(number))
+        return self._recoded(self.store.read(number, self.span(number)))
+
+    def joined(self) -> Encoded:
+        """Return all rows as one table."""
+        parts = [self.chunk(number) for number in range(len(self))]
+        weights = None if parts[0].weights is None else np.concatenate([part.each for part in parts])
+        codes, row_ids = (np.concatenate([getattr(part, name) for part in parts]) for name in ("codes", "row_ids"))
+        return Encoded(codes, self.coding, row_ids, weights)
+
+    def _recoded(self, found: Encoded) -> Encoded:
         recoding = self.recodings.get(id(found.coding))
         if recoding is None:
             recoding = self.recodings[id(found.coding)] = Recoding.between(found.coding, self.coding)
         return Encoded(recoding.codes(found.codes), self.coding, found.row_ids, found.weights)
 
     recodings: dict[int, Recoding] = field(default_factory=dict)
+
+
+class Memory:
+    """Codes of chunks in memory."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, Encoded] = {}
+
+    def write(self, number: int, rows: Encoded, span: Span) -> None:
+        """Add a chunk, the rows of a span."""
+        self.rows[number] = rows
+
+    def read(self, number: int, span: Span) -> Encoded:
+        """Return a chunk in the coding that it was written in."""
+        return self.rows[number]
+
+    def close(self) -> None:
+        """Forget everything."""
+        self.rows.clear()
 
 
 class Scratch:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +29,49 @@ def read_bed(path: Path) -> Table:
     The .bim and the .fam may be gzipped. Individuals are named by their id within the family, or family:id where
     those repeat.
     """
-    ids, loci = _variants(_beside(path, ".bim"))
-    individuals = _individuals(_beside(path, ".fam"))
-    by_variant = _check_size(path, len(individuals), len(loci))
-    codes = _codes(path, len(individuals), len(loci), by_variant)
-    names, row_ids = tuple(variant_names(ids, loci)), np.array(individuals, dtype=object)
-    return Table(names, codes, len(individuals), row_ids, loci=tuple(loci))
+    file = BedFile.of(path)
+    return file.pick([(0, file.n_rows)])
+
+
+@dataclass(frozen=True)
+class BedFile:
+    """A .bed file of which some individuals are read at a time."""
+
+    name: str
+    names: tuple[str, ...]
+    loci: tuple[Locus, ...]
+    individuals: np.ndarray
+    by_variant: bool
+
+    @classmethod
+    def of(cls, path: Path) -> BedFile:
+        """Read what stands beside the genotypes, and check that it goes with them."""
+        ids, loci = _variants(_beside(path, ".bim"))
+        individuals = _individuals(_beside(path, ".fam"))
+        by_variant = _check_size(path, len(individuals), len(loci))
+        names = tuple(variant_names(ids, loci))
+        return cls(str(path), names, tuple(loci), np.array(individuals, dtype=object), by_variant)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.individuals)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that the genotypes take as read."""
+        return self.n_rows * len(self.loci)
+
+    @property
+    def cheap(self) -> bool:
+        """Whether reading individuals once more costs little: where they stand one after the other."""
+        return not self.by_variant
+
+    def pick(self, spans: Sequence[tuple[int, int]]) -> Table:
+        """Return the individuals of spans."""
+        parts = [_codes(Path(self.name), self.n_rows, len(self.loci), self.by_variant, *span) for span in spans]
+        rows = np.concatenate([np.arange(*span) for span in spans])
+        codes = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return Table(self.names, codes, len(rows), self.individuals[rows], loci=self.loci)
 
 
 def _beside(path: Path, suffix: str) -> Path:
@@ -104,21 +143,23 @@ def _check_size(path: Path, n_individuals: int, n_variants: int) -> bool:
     return order == BY_VARIANT
 
 
-def _codes(path: Path, n: int, p: int, by_variant: bool) -> np.ndarray:
-    """The genotype codes (n, p), some variants at a time: little more than one byte a cell is held in memory.
+def _codes(path: Path, n: int, p: int, by_variant: bool, begin: int, end: int) -> np.ndarray:
+    """The genotype codes of individuals begin to end (end - begin, p), some variants at a time: little more than one
+    byte a cell is held in memory.
 
     A byte holds four genotypes, the first in its lowest bits: 0 two copies of A1, 1 missing, 2 one copy, 3 none.
     """
     fours = np.array([[(2, -1, 1, 0)[byte >> shift & 3] for shift in (0, 2, 4, 6)] for byte in range(256)], np.int8)
     outer, inner = (p, n) if by_variant else (n, p)
     packed = np.memmap(path, np.uint8, "r", offset=3, shape=(outer, (inner + 3) // 4))
-    codes = np.empty((n, p), np.int8)
-    step = max(1, CHUNK_CELLS // inner)
-    for start in range(0, outer, step):
-        some = slice(start, start + step)
-        cells = fours[packed[some]].reshape(-1, 4 * packed.shape[1])[:, :inner]
+    codes = np.empty((end - begin, p), np.int8)
+    first, last = (begin // 4, (end + 3) // 4) if by_variant else (0, packed.shape[1])
+    step = max(1, CHUNK_CELLS // (4 * (last - first)))
+    for start in range(0 if by_variant else begin, p if by_variant else end, step):
+        some = slice(start, min(start + step, p if by_variant else end))
+        cells = fours[packed[some, first:last]].reshape(some.stop - some.start, -1)
         if by_variant:
-            codes[:, some] = cells.T
+            codes[:, some] = cells[:, begin - 4 * first : end - 4 * first].T
         else:
-            codes[some] = cells
+            codes[some.start - begin : some.stop - begin] = cells[:, :p]
     return codes

@@ -10,37 +10,31 @@ import bisect
 import glob
 import os
 import sys
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from mixmem.data.delimited import delimited, names_in, plain_lines
-from mixmem.data.dialect import Dialect, dialect_of
 from mixmem.data.files import reader_of
 from mixmem.data.folders import files_of
 from mixmem.data.frames import from_polars
+from mixmem.data.plink import BedFile
 from mixmem.data.polars_panics import panics_as_errors
 from mixmem.data.read import read_table
 from mixmem.data.stacking import in_order_of, refuse_other_columns, stack
 from mixmem.data.table import Coded, Column, Table
-from mixmem.errors import InputError, TableWarning
+from mixmem.data.text_pieces import TextFile, text_bytes
+from mixmem.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
 
-MARK_BYTES = 4_000_000
-"""Of a text file the first row of every so many bytes is known by its place."""
-HEAD_BYTES = 1 << 20
-"""Of a text file so much is looked at for how it is written."""
-BLANK_BYTES = 65_536
-"""Of empty lines at the end of a text file so many bytes are left out."""
 SCANNED = {".parquet": "scan_parquet", ".feather": "scan_ipc", ".arrow": "scan_ipc"}
-DELIMITED = {".csv": ",", ".tsv": "\t"}
+DELIMITED = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
+GENOTYPES = ".bed"
 
 _WIDTHS = {"Int8": 1, "UInt8": 1, "Boolean": 1, "Int16": 2, "UInt16": 2, "Int32": 4, "UInt32": 4, "Float32": 4}
 
@@ -58,6 +52,11 @@ class Source(ABC):
     n_rows: int
     cheap: bool
     """Whether reading rows once more costs little more than reading their codes."""
+
+    @property
+    def bytes_per_row(self) -> int:
+        """Bytes that a row takes about, as read and as codes."""
+        return 9 * len(self.names)
 
     @abstractmethod
     def read(self, begin: int, end: int) -> Table:
@@ -118,10 +117,29 @@ def _some(column: Column, rows: slice) -> Column:
     return replace(column, days=None if column.days is None else column.days[rows])
 
 
+class Part(Protocol):
+    """A file of which rows are read by spans."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that all rows take about, as read."""
+
+    @property
+    def cheap(self) -> bool: ...
+    def pick(self, spans: Sequence[Span]) -> Table:
+        """Return the rows of spans."""
+
+
 class FileSource(Source):
     """Files of the same columns, one below the other in the order of their names."""
 
-    def __init__(self, parts: Sequence[ScannedFile | TextFile]):
+    def __init__(self, parts: Sequence[Part]):
         self.parts = parts
         first = parts[0]
         for part in parts[1:]:
@@ -129,12 +147,16 @@ class FileSource(Source):
         self.names = first.names
         self.ends = np.cumsum([part.n_rows for part in parts]).tolist()
         self.n_rows = self.ends[-1]
-        self.cheap = isinstance(first, ScannedFile)
+        self.cheap = first.cheap
 
     @property
     def n_bytes(self) -> int:
         """Bytes that all rows take about, as read and as codes."""
         return sum(part.n_bytes for part in self.parts) + self.n_rows * len(self.names)
+
+    @property
+    def bytes_per_row(self) -> int:
+        return -(-self.n_bytes // max(1, self.n_rows))
 
     def read(self, begin: int, end: int) -> Table:
         return self.pick([(begin, end)])
@@ -179,6 +201,7 @@ class ScannedFile:
     frame: pl.LazyFrame
     names: tuple[str, ...]
     n_rows: int
+    cheap = True
 
     @classmethod
     def of(cls, name: str, frame: Callable[[], pl.LazyFrame]) -> ScannedFile:
@@ -231,90 +254,6 @@ def _refusing(what: str, read: Callable[[], Any]) -> Any:
         raise InputError(f"{what} cannot be read ({reason}); check what the file is, or write it again") from error
 
 
-@dataclass(frozen=True)
-class TextFile:
-    """A delimited file, with the rows and bytes at which its pieces begin; the last are where the table ends."""
-
-    name: str
-    dialect: Dialect
-    header: bytes
-    names: tuple[str, ...]
-    rows: tuple[int, ...]
-    offsets: tuple[int, ...]
-
-    @property
-    def n_rows(self) -> int:
-        return self.rows[-1]
-
-    @property
-    def n_bytes(self) -> int:
-        return 2 * self.offsets[-1]
-
-    @classmethod
-    def of(cls, path: Path, expected: str) -> TextFile:
-        """Look through a file once for where its rows are; line ends inside quotes end no row."""
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-            if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-                raise InputError(f"{path} is UTF-16, which is not read in pieces; write it as UTF-8")
-            head = head[: head.rfind(b"\n") + 1] or head
-            if b"\n" not in head and b"\r" in head:
-                raise InputError(f"{path} ends lines as old Macs did, which is not read in pieces; write it anew")
-            text, given = plain_lines(head)
-            before, head = len(head) - len(text), text
-            dialect = dialect_of(head, expected, given)
-            for remark in dialect.remarks:
-                warnings.warn(f"{path}: {remark}", TableWarning, stacklevel=2)
-            dialect = replace(dialect, remarks=())
-            names = names_in(head, str(path), dialect)
-            file.seek(before)
-            header = file.readline() if dialect.header else b""
-            rows, offsets, row, inside = [0], [file.tell()], 0, False
-            while piece := file.read(MARK_BYTES):
-                ends = _row_ends(piece, inside)
-                inside ^= bool(piece.count(b'"') & 1)
-                row += len(ends)
-                if len(ends):
-                    rows.append(row)
-                    offsets.append(file.tell() - len(piece) + int(ends[-1]) + 1)
-            size = file.tell()
-            file.seek(max(offsets[0], size - BLANK_BYTES))
-            tail = file.read()
-        blank = tail[len(tail.rstrip(b"\r\n")) :].count(b"\n")  # the last row's end, and empty lines after it
-        total = row - blank + 1 if size > offsets[0] else 0
-        kept = [at for at in range(len(rows)) if rows[at] < total]
-        marks = (*(rows[at] for at in kept), total), (*(offsets[at] for at in kept), size)
-        return cls(str(path), dialect, header.rstrip(b"\r\n") + b"\n" if header else b"", names, *marks)
-
-    def pick(self, spans: Sequence[Span]) -> Table:
-        """Return the rows of spans, parsed together."""
-        begin, end = spans[0][0], spans[-1][1]
-        where = f"{self.name}, rows {begin + 1:,} to {end:,} (lines are counted from there)"
-        with open(self.name, "rb") as file:
-            lines = [self._lines(file, *span) for span in spans]
-        return delimited(b"".join([self.header, *lines]), where, self.dialect.separator, self.dialect)
-
-    def _lines(self, file: BinaryIO, begin: int, end: int) -> bytes:
-        first = bisect.bisect_right(self.rows, begin) - 1
-        last = bisect.bisect_left(self.rows, end)
-        raw = os.pread(file.fileno(), self.offsets[last] - self.offsets[first], self.offsets[first])
-        ends = _row_ends(raw, False)
-        skip, stop = begin - self.rows[first], end - self.rows[first]
-        a = int(ends[skip - 1]) + 1 if skip else 0
-        b = int(ends[stop - 1]) + 1 if stop <= len(ends) else len(raw)
-        return raw[a:b]
-
-
-def _row_ends(piece: bytes, inside: bool) -> np.ndarray:
-    """Places of the line ends of a piece that end a row; ``inside`` says that it begins within quotes."""
-    text = np.frombuffer(piece, np.uint8)
-    ends = np.flatnonzero(text == 10)
-    if not inside and b'"' not in piece:
-        return ends
-    quotes = np.flatnonzero(text == 34)
-    return np.asarray(ends[(np.searchsorted(quotes, ends) + inside) % 2 == 0])
-
-
 # --- What a user has
 
 
@@ -334,11 +273,15 @@ def streamable_files(data: Any) -> list[Path] | None:
     if not path.exists() and not glob.has_magic(str(path)):
         return None  # what reads it at once says so
     files = files_of(path)
+    if len(files) == 1 and _suffix(files[0]) == GENOTYPES:
+        return files
     return files if all(_suffix(file) in SCANNED | DELIMITED for file in files) else None
 
 
 def _suffix(path: Path) -> str:
-    return path.suffix.lower()
+    """The ending of a file's name, both parts of one such as .csv.gz."""
+    last = path.suffix.lower()
+    return Path(path.stem).suffix.lower() + last if last == ".gz" else last
 
 
 def file_source(files: Sequence[Path]) -> FileSource:
@@ -347,7 +290,9 @@ def file_source(files: Sequence[Path]) -> FileSource:
     return FileSource([_part(path) for path in files])
 
 
-def _part(path: Path) -> ScannedFile | TextFile:
+def _part(path: Path) -> Part:
+    if _suffix(path) == GENOTYPES:
+        return BedFile.of(path)
     if _suffix(path) in DELIMITED:
         return TextFile.of(path, DELIMITED[_suffix(path)])
     import polars as pl
@@ -363,8 +308,10 @@ def larger_than(data: Any, most: int, bytes_per_row: int) -> bool:
     files = streamable_files(data)
     if files is None:
         return False
-    size = sum(file.stat().st_size for file in files)
+    size = sum(map(text_bytes, files))
     if _suffix(files[0]) in DELIMITED and size * (3 + bytes_per_row // 4) <= most:
         return False  # no need to look through the files: a row of two columns takes four bytes
+    if _suffix(files[0]) == GENOTYPES and 4 * size * (2 + bytes_per_row) <= most:
+        return False  # nor through those beside it: a byte holds four genotypes
     source = file_source(files)
     return source.n_bytes + bytes_per_row * source.n_rows > most

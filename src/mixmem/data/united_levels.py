@@ -42,8 +42,10 @@ def coded_growing(table: Table, coding: Coding, weights: Array | None = None) ->
     schema = coding.schema
     table = match_columns(table, schema)
     row_ids = np.arange(table.n_rows) if table.row_ids is None else table.row_ids
-    if (plain := _by_subtraction(table, coding)) is not None:
-        return Encoded(plain, coding, row_ids, weights)
+    if (by_column := codes_by_column(table, coding)) is not None:
+        codes = np.empty(by_column.shape[::-1], dtype=by_column.dtype)
+        turn(by_column, codes)
+        return Encoded(codes, coding, row_ids, weights)
     declared = {variable.name: variable.kind for variable in schema.variables}
     groups = list(columns_of(table, Asked(declared, schema, coding, weights, MAX_CODES, Judged(strict=True))))
     added: dict[int, list[tuple[str, str]]] = {}
@@ -60,28 +62,33 @@ def coded_growing(table: Table, coding: Coding, weights: Array | None = None) ->
     return Encoded(codes, coding, row_ids, weights)
 
 
-def _by_subtraction(table: Table, coding: Coding) -> np.ndarray | None:
-    """Return the codes of whole numbers whose levels are consecutive ones: a twentieth of the work of looking them up.
+def codes_by_column(table: Table, coding: Coding) -> np.ndarray | None:
+    """Return the codes (p, n) of whole numbers whose levels are consecutive ones, found by subtraction; None for any
+    other table.
 
-    None for any other table.
+    >>> import numpy as np
+    >>> from mixmem.data.encode import encode
+    >>> from mixmem.data.read import read_table
+    >>> codes_by_column(read_table(np.array([[4, 7], [3, 7]])), encode(np.array([[3, 7], [4, 8]])).coding)
+    array([[1, 0],
+           [0, 0]], dtype=uint8)
     """
     columns = table.columns if isinstance(table.columns, tuple) else tuple(table.columns.T)
-    lows = []
-    for column, known in zip(columns, coding.columns, strict=True):
+    codes = np.empty((len(columns), table.n_rows), dtype=coding.codes_dtype)
+    for own, column, known in zip(codes, columns, coding.columns, strict=True):
         first = _first_of_consecutive(known)
         if first is None or not isinstance(column, np.ndarray) or column.dtype.kind not in "iu" or not len(column):
             return None
-        if column.min() < first or column.max() >= first + len(known.levels):
+        # a difference that wraps around is right again in an unsigned type of the same size
+        if column.dtype.itemsize < codes.itemsize or (first < 0 and column.dtype.kind == "u"):
             return None
-        # a difference that wraps around is right again in a type of the same size
-        if column.dtype.itemsize < coding.codes_dtype.itemsize or (first < 0 and column.dtype.kind == "u"):
+        unsigned = np.dtype(f"u{column.dtype.itemsize}")
+        least = np.array(first).astype(column.dtype).view(unsigned)
+        found = np.subtract(column.view(unsigned), least, out=own if unsigned == codes.dtype else None)
+        if found.max() >= len(known.levels):
             return None
-        lows.append(column.dtype.type(first))
-    by_column = np.empty((len(columns), table.n_rows), dtype=coding.codes_dtype)
-    for own, column, low in zip(by_column, columns, lows, strict=True):
-        np.copyto(own, column - low, casting="unsafe")
-    codes = np.empty(by_column.shape[::-1], dtype=by_column.dtype)
-    turn(by_column, codes)
+        if found is not own:
+            np.copyto(own, found, casting="unsafe")
     return codes
 
 

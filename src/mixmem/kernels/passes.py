@@ -8,6 +8,7 @@ from mixmem.kernels._numba import ROW_BLOCK, kernel
 
 _TILE = 64  # variables handled together, so that their rows of the table stay in the first-level cache
 _ROWS = 64  # rows whose features of all groups are held at once
+_JOINED = 16  # joined variables handled together: they have more cells
 
 # Cells are taken by fours: with one a loop, starting the loop over its components took most of the time.
 
@@ -116,41 +117,134 @@ def pair_sums(codes, weights, starts, members, table, totals, slope, k, first_bl
 
 
 @kernel
-def group_sums(codes, weights, starts, members, bounds, table, slopes, k, first_block, partials, squares):
+def _look_up(codes, members, steps, bounds, starts, first, last, out):
+    """Fill out (last - first, joined) with the joined cells of rows first to last."""
+    for i in range(first, last):
+        for j in range(starts.shape[0]):
+            cell = starts[j]
+            for t in range(bounds[j], bounds[j + 1]):
+                cell += codes[i, members[t]] * steps[t]
+            out[i - first, j] = cell
+
+
+@kernel
+def _gather_joined(joined, begin, end, table, out):
+    """Add to every row of out (rows, q) the rows of the table that its joined cells begin to end select."""
+    width = table.shape[1]
+    for t0 in range(begin, end, _JOINED):
+        t1 = min(end, t0 + _JOINED)
+        fours, twos = t1 - (t1 - t0) % 4, t1 - (t1 - t0) % 2
+        for i in range(out.shape[0]):
+            for t in range(t0, fours, 4):
+                a, b, c, d = joined[i, t], joined[i, t + 1], joined[i, t + 2], joined[i, t + 3]
+                for h in range(width):
+                    out[i, h] += (table[a, h] + table[b, h]) + (table[c, h] + table[d, h])
+            for t in range(fours, twos, 2):
+                a, b = joined[i, t], joined[i, t + 1]
+                for h in range(width):
+                    out[i, h] += table[a, h] + table[b, h]
+            for t in range(twos, t1):
+                a = joined[i, t]
+                for h in range(width):
+                    out[i, h] += table[a, h]
+
+
+@kernel
+def _scatter_joined(joined, begin, end, values, rows, out):
+    """Add the values (rows, q) of every row to the rows of out that its joined cells begin to end select."""
+    width = values.shape[1]
+    for t0 in range(begin, end, _JOINED):
+        t1 = min(end, t0 + _JOINED)
+        fours, twos = t1 - (t1 - t0) % 4, t1 - (t1 - t0) % 2
+        for i in range(rows):
+            for t in range(t0, fours, 4):
+                a, b, c, d = joined[i, t], joined[i, t + 1], joined[i, t + 2], joined[i, t + 3]
+                for h in range(width):
+                    value = values[i, h]
+                    out[a, h] += value
+                    out[b, h] += value
+                    out[c, h] += value
+                    out[d, h] += value
+            for t in range(fours, twos, 2):
+                a, b = joined[i, t], joined[i, t + 1]
+                for h in range(width):
+                    value = values[i, h]
+                    out[a, h] += value
+                    out[b, h] += value
+            for t in range(twos, t1):
+                a = joined[i, t]
+                for h in range(width):
+                    out[a, h] += values[i, h]
+
+
+@kernel
+def _take_apart(sums, sizes, steps, bounds, starts, cells, out):
+    """Add sums of joined cells (joined cells, w) to those of the cells (cells, w) that each is joined from."""
+    width = sums.shape[1]
+    for j in range(starts.shape[0]):
+        size = 1
+        for t in range(bounds[j], bounds[j + 1]):
+            size *= sizes[t]
+        for t in range(bounds[j], bounds[j + 1]):
+            step = steps[t]
+            for outer in range(0, size, step * sizes[t]):
+                for code in range(sizes[t]):
+                    cell = cells[t] + code
+                    for inner in range(step):
+                        joined = starts[j] + outer + code * step + inner
+                        for h in range(width):
+                            out[cell, h] += sums[joined, h]
+
+
+@kernel
+def group_sums(
+    codes, weights, cells, sizes, members, steps, bounds, starts, groups, table, slopes, first_block, partials, squares
+):
     """Fill the sums of ``pair_sums`` for all groups of variables at one theta, without features kept per row.
 
-    members (p,) are all variables, group by group: group a has those from bounds[a] to bounds[a + 1]; starts (p,) is
-    where their cells begin in table (cells, 2w). With u and y the sums of (U | Y) over the variables outside group a
-    and g = u * u - slopes[a] * u + y, partials[b] (cells, w) receives sum_i b_ij g_i' for the members j of every group
-    over row block first_block + b, and squares[b, a] (w,) the sum of u * u, over rows with weights (n,) or none.
+    members (p,) are all variables, group by group, neighbours joined so that a row needs fewer lookups: joined variable
+    j has those from bounds[j] to bounds[j + 1], and group a the joined ones from groups[a] to groups[a + 1]. Cells of
+    joined variable j begin at starts[j] in table (joined cells, 2w), and a member's code counts ``steps`` (p,) there;
+    ``cells`` and ``sizes`` (p,) are where a member's own cells begin, and how many they are. With u and y the sums of
+    (U | Y) over the variables outside group a and g = u * u - slopes[a] * u + y, partials[b] (cells, w) receives
+    sum_i b_ij g_i' for the members j of every group over row block first_block + b, and squares[b, a] (w,) the sum of
+    u * u, over rows with weights (n,) or none.
     """
     n = codes.shape[0]
-    width, n_groups = partials.shape[2], bounds.shape[0] - 1
+    width, n_groups = partials.shape[2], groups.shape[0] - 1
     own = np.empty((n_groups, _ROWS, 2 * width))
     totals = np.empty((_ROWS, 2 * width))
-    g = np.zeros((_ROWS, width))
+    g = np.empty((_ROWS, width))
+    square = np.empty(width)
+    joined = np.empty((_ROWS, starts.shape[0]), np.uint32)
+    sums = np.empty((table.shape[0], width))
     for b in range(partials.shape[0]):
         begin = (first_block + b) * ROW_BLOCK
         end = min(n, begin + ROW_BLOCK)
-        partials[b] = 0.0
+        sums[:] = 0.0
         squares[b] = 0.0
         for first in range(begin, end, _ROWS):
             last = min(end, first + _ROWS)
+            rows = last - first
+            _look_up(codes, members, steps, bounds, starts, first, last, joined)
             own[:] = 0.0
             totals[:] = 0.0
             for a in range(n_groups):
-                some = slice(bounds[a], bounds[a + 1])
-                _gather(codes, starts[some], members[some], table, first, last, own[a])
-                for i in range(last - first):
+                _gather_joined(joined, groups[a], groups[a + 1], table, own[a, :rows])
+                for i in range(rows):
                     for h in range(2 * width):
                         totals[i, h] += own[a, i, h]
             for a in range(n_groups):
-                some = slice(bounds[a], bounds[a + 1])
-                for i in range(last - first):
+                square[:] = 0.0
+                for i in range(rows):
                     weight = weights[first + i] if weights.shape[0] > 0 else 1.0
-                    for h in range(k):
+                    for h in range(width):
                         u = totals[i, h] - own[a, i, h]
                         y = totals[i, width + h] - own[a, i, width + h]
-                        squares[b, a, h] += weight * (u * u)
+                        square[h] += weight * (u * u)
                         g[i, h] = weight * (u * u - slopes[a, h] * u + y)
-                _scatter(codes, starts[some], members[some], g, first, last, partials[b])
+                for h in range(width):
+                    squares[b, a, h] += square[h]
+                _scatter_joined(joined, groups[a], groups[a + 1], g, rows, sums)
+        partials[b] = 0.0
+        _take_apart(sums, sizes, steps, bounds, starts, cells, partials[b])

@@ -17,10 +17,11 @@ import numpy as np
 from mixmem.data.chunks import (
     Chunks,
     HeldChunks,
+    Memory,
     ReadChunks,
     Reading,
     Scratch,
-    ScratchChunks,
+    StoredChunks,
     sample_spans,
     whole_stretches,
 )
@@ -31,6 +32,7 @@ from mixmem.data.sources import Span, TableSource, source_of
 from mixmem.data.table_checks import check_weights
 from mixmem.data.united_levels import Recoding
 from mixmem.engine.chunks import Engine
+from mixmem.engine.memory import available_memory
 from mixmem.engine.rows import Arrays, RowSum, n_stretches
 from mixmem.errors import InputError
 from mixmem.likelihood.memberships import RowFit, fit_rows
@@ -45,6 +47,10 @@ from mixmem.words import listing
 
 CHUNK_BYTES = 64_000_000
 """What a chunk takes as read, at eight bytes per cell, unless a memory limit asks for less."""
+NARROW_BYTES = 3
+"""Cells of so few bytes, as read and as codes together, are known to take no more, and chunks of them are longer."""
+KEPT_PART = 4
+"""Codes of a table that is read in pieces are kept in memory if they take no more than one of so many parts of it."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +66,9 @@ class Everything:
     engine: Engine
     progress: Progress
 
-    @property
-    def all_rows(self) -> AllRows:
-        """What the moments are corrected by."""
-        return AllRows(self.first, self.counted.n_effective, self._pass)
+    def all_rows(self, passes: str) -> AllRows:
+        """Return what the moments are corrected by, or with "all" passes swept over."""
+        return AllRows(self.first, self.counted.n_effective, self._pass, passes == "all")
 
     def _pass(self, work: Pass) -> Arrays:
         total: RowSum = self._total("pass over all rows", PassOver(self.chunks, work))
@@ -144,13 +149,12 @@ class FitRows(OfChunk):
 
 @dataclass
 class CountChunk:
-    """The counts of a chunk, whose codes are written to scratch or kept on the way."""
+    """The counts of a chunk, whose codes are kept on the way where there is a store."""
 
     reading: Reading
     base: Coding
     chunk_rows: int
-    scratch: Scratch | None = None
-    kept: dict[int, Encoded] | None = None
+    store: Scratch | Memory | None = None
 
     def span(self, number: int) -> Span:
         """Return the rows of a chunk."""
@@ -162,12 +166,15 @@ class CountChunk:
 
     def __call__(self, number: int, *parts: Any) -> Counted:
         span = self.span(number)
+        first_stretch = n_stretches(span[0], self.base.n_variables)
+        if self.store is None:
+            found = self.reading.to_count(*span, self.base, parts)
+            if isinstance(found, np.ndarray):
+                return Counted.of_columns(self.base, found, first_stretch)
+            return Counted.of(self.base, found, first_stretch)
         rows = self.reading.coded(*span, self.base, parts)
-        if self.scratch is not None:
-            self.scratch.write(number, rows, span)
-        if self.kept is not None:
-            self.kept[number] = rows
-        return Counted.of(self.base, rows, n_stretches(span[0], self.base.n_variables))
+        self.store.write(number, rows, span)
+        return Counted.of(self.base, rows, first_stretch)
 
 
 def reading_of(X: Any, missing: Any, weights: Any, engine: Engine) -> Reading | None:
@@ -209,33 +216,51 @@ def looked_at(
     with progress.stage("sample"):
         sample = reading.learn(spans, kinds)
     base, p = sample.coding.unpooled, sample.n_variables
-    size = whole_stretches(chunk_rows or _chunk_rows(p, memory_limit), p)
-    in_memory = engine.local and isinstance(reading.source, TableSource)
-    wanted = engine.local and not in_memory and (scratch is not None or not reading.source.cheap)
-    disk = Scratch(scratch) if wanted else None
+    size = whole_stretches(chunk_rows or rows_per_chunk(p, memory_limit, reading.source.bytes_per_row), p)
+    store = _store(reading, engine, scratch, memory_limit, reading.n_rows * p * base.codes_dtype.itemsize)
     try:
-        if disk is not None:
-            disk.require(reading.n_rows * p * base.codes_dtype.itemsize)
-        kept: dict[int, Encoded] | None = {} if in_memory else None
         count = -(-reading.n_rows // size)
         with progress.stage("counting all rows", count) as step:
-            counted = engine.total("counting", CountChunk(reading, base, size, disk, kept), count, step)
+            counted = engine.total("counting", CountChunk(reading, base, size, store), count, step)
         coding = counted.first.coding.pooling_by(counted.first.counts)
-        held = None if kept is None else _joined(kept, coding)
-        chunks: Chunks
-        if held is not None:
+        chunks: Chunks = ReadChunks(reading, coding, size)
+        if store is not None:
+            chunks = StoredChunks(store, coding, reading.n_rows, size)
+        held = None
+        if isinstance(reading.source, TableSource) and isinstance(chunks, StoredChunks):
+            held = chunks.joined()
             chunks = HeldChunks(held, size)
-        elif disk is not None:
-            chunks = ScratchChunks(disk, coding, reading.n_rows, size)
-        else:
-            chunks = ReadChunks(reading, coding, size)
         yield Everything(
             chunks, counted, FirstMoments(coding, counted.first.sums), _recoded(sample, base, coding),
-            _surprises(base, coding), held, engine, progress,
+            surprises(base, coding), held, engine, progress,
         )  # fmt: skip
     finally:
-        if disk is not None:
-            disk.close()
+        if store is not None:
+            store.close()
+
+
+def _store(
+    reading: Reading, engine: Engine, scratch: str | os.PathLike[str] | None, memory_limit: int | None, size: int
+) -> Scratch | Memory | None:
+    """Return where codes, of so many bytes, are kept after the first pass; None if rows are read anew in each.
+
+    In memory if they are a small part of it, so that files are read once; else on disk if asked for, or where reading
+    is dear.
+    """
+    if not engine.local:
+        return None
+    most = available_memory() if memory_limit is None else memory_limit
+    if isinstance(reading.source, TableSource) or (scratch is None and size <= most // KEPT_PART):
+        return Memory()
+    if scratch is None and reading.source.cheap:
+        return None
+    disk = Scratch(scratch)
+    try:
+        disk.require(size)
+    except InputError:
+        disk.close()
+        raise
+    return disk
 
 
 def _coded_already(table: Encoded, engine: Engine, progress: Progress, chunk_rows: int | None) -> Everything:
@@ -250,8 +275,11 @@ def _coded_already(table: Encoded, engine: Engine, progress: Progress, chunk_row
     return Everything(chunks, counted, counted.first, sample, [], table, engine, progress)
 
 
-def _chunk_rows(n_variables: int, memory_limit: int | None) -> int:
+def rows_per_chunk(n_variables: int, memory_limit: int | None, bytes_per_row: int | None = None) -> int:
+    """Return how many rows are read at once; more where they are known to take few bytes."""
     most = CHUNK_BYTES if memory_limit is None else min(CHUNK_BYTES, memory_limit // 8)
+    if bytes_per_row is not None and bytes_per_row <= NARROW_BYTES * n_variables:
+        return int(2 * most // bytes_per_row)
     return int(most // (8 * n_variables))
 
 
@@ -260,15 +288,7 @@ def _recoded(rows: Encoded, old: Coding, new: Coding) -> Encoded:
     return replace(rows, codes=Recoding.between(old, new).codes(rows.codes), coding=new)
 
 
-def _joined(kept: dict[int, Encoded], coding: Coding) -> Encoded:
-    """Return the chunks of a table in memory as one, in the coding of all."""
-    parts = [kept.pop(number) for number in sorted(kept)]
-    codes = np.concatenate([_recoded(part, part.coding, coding).codes for part in parts])
-    weights = None if parts[0].weights is None else np.concatenate([part.each for part in parts])
-    return Encoded(codes, coding, np.concatenate([part.row_ids for part in parts]), weights)
-
-
-def _surprises(base: Coding, coding: Coding) -> list[str]:
+def surprises(base: Coding, coding: Coding) -> list[str]:
     """Return what all rows hold beside the sample, in words."""
     found = []
     for own, other in zip(base.columns, coding.columns, strict=True):

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from mixmem.models._estimator import Estimator, Transformer
-from mixmem.models._learner import Learner
+from mixmem.models._from_moments import MomentsLearner
 from mixmem.typing import Array
 
 
-class GDLM(Learner, Transformer, Estimator):
+class GDLM(MomentsLearner, Transformer, Estimator):
     """Learn a generalized Dirichlet latent variable model by the method of moments (PTPQP), and refine it.
 
     Row i has memberships x_i ~ Dirichlet(alpha) in k components. Its cell in variable j is drawn from a component that
@@ -26,7 +26,8 @@ class GDLM(Learner, Transformer, Estimator):
         the value under which the rows are most likely.
     variables : dict or None
         Kinds of columns, where they are not to be inferred: {"age": "continuous", "visits": "count", "note": "ignore"};
-        also "categorical", "binary", "ordinal", "dosage". ``schema_`` and ``mixmem info`` show what was inferred.
+        also "categorical", "binary", "ordinal" (of texts with their order, "ordinal:never<sometimes<often"), "dosage".
+        A name such as "q*" stands for every column it fits. ``schema_`` and ``mixmem info`` show what was inferred.
     anchors : "auto" or three lists of names
         Variables of the first block (pi^u, pi^v, pi^w), disjoint.
     n_partitions : "auto" or int
@@ -78,16 +79,18 @@ class GDLM(Learner, Transformer, Estimator):
         Bytes that a fit may take beside Python and the table as read, such as 2000000000 or "2GB". Anchors are chosen
         so that it suffices, where that is possible; what needs more is refused before it begins. None for the memory
         that is available. Genotypes whose likelihood is climbed have no moments, and are not bounded. Files of CSV,
-        Parquet or Arrow that are larger are read in pieces, and fitted in few passes.
+        Parquet, Arrow or PLINK (.bed) that are larger are read in pieces, and fitted in few passes.
     passes : "auto", "few" or "all"
         "few": kinds, grids, alpha0 and the first theta come from a sample of whole row blocks spread over the
         table, and theta is corrected by one or two passes over all rows: as accurate as sweeps over all, at a part of
         their work. The same to the last bit in memory and from files, with any number of threads. There is no
-        refinement. "all": every stage sees all rows, in memory. "auto": "few" for files larger than memory, else
-        "all".
+        refinement. "all": every sweep goes over all rows; of files larger than memory they are read anew for every
+        group of variables, from the sample's theta on, which takes many times as long. "auto": "few" for files larger
+        than memory, else "all".
     scratch : None or path
-        Folder for the codes of a table that is read in pieces, one byte per cell, removed in the end. None: CSV files
-        use the system's folder for temporary files, other files are read anew in every pass.
+        Folder for the codes of a table that is read in pieces, one byte per cell, removed in the end. None: codes
+        are kept in memory if they take a quarter of it at most; else CSV files use the system's folder for temporary
+        files, and other files are read anew in every pass.
     verbose : bool
         Say on standard error what is done and how long it took.
 
@@ -119,7 +122,13 @@ class GDLM(Learner, Transformer, Estimator):
     """
 
     def transform(self, X: Any) -> Array:
-        """Return memberships (n, k) of rows, which sum to one: the posterior mean, or as ``memberships`` asks for."""
+        """Return memberships (n, k) of rows, which sum to one: the posterior mean, or as ``memberships`` asks for.
+
+        Parameters
+        ----------
+        X : frame, array, Arrow table or path
+            Rows with the columns that the model was fitted to.
+        """
         return super().transform(X)  # defined here too, because scikit-learn's set_output looks in this class
 
     def __sklearn_tags__(self) -> Any:

@@ -8,13 +8,16 @@ of second order: a further correction moves theta by about ``RATE`` times the fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded
+from mixmem.data.soft_levels import Part
 from mixmem.data.united_levels import united
 from mixmem.engine.rows import Arrays, RowSum, stretch_rows
 from mixmem.moments.estimate import (
@@ -29,7 +32,7 @@ from mixmem.moments.estimate import (
     swept_to_rest,
 )
 from mixmem.moments.sums import FirstMoments, first_moments
-from mixmem.moments.sweep import Correction, FullTensor, Pass, Swept, split_in_groups
+from mixmem.moments.sweep import Correction, FullTensor, Pass, Swept, UnheldTensor, split_in_groups
 from mixmem.moments.theta_from_factors import concentration
 from mixmem.progress import Progress
 from mixmem.typing import Array
@@ -40,6 +43,8 @@ to 100 variables and 5 to 10 components."""
 ENOUGH = 0.1
 """What is left may be this part of the sampling error of all rows: both together are then half a per cent more."""
 MOST_CORRECTIONS = 4
+MOST_COMPARED = 32
+"""Codes of a variable up to which each is looked for on its own when cells are counted."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,20 @@ class Counted:
                 squares = squares + node
         return cls(base, first_moments(rows, first_stretch=first_stretch), squares, rows.whole)
 
+    @classmethod
+    def of_columns(cls, base: Coding, codes: NDArray[Any], first_stretch: int) -> Counted:
+        """Count the rows of a chunk, of weight one, from their codes (p, n) by columns in the coding ``base``."""
+        n_variables, n_rows = codes.shape
+        offsets, size = base.soft.cell_offsets, stretch_rows(n_variables)
+        total = RowSum({})
+        for number, begin in enumerate(range(0, n_rows, size), start=first_stretch):
+            some = codes[:, begin : begin + size]
+            counts = np.zeros(int(offsets[-1]))
+            for column, first, last in zip(some, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+                counts[first:last] = _counts(column, last - first)
+            total = total + RowSum({(0, number): (counts, np.asarray(float(some.shape[1])))})
+        return cls(base, FirstMoments(base, total), None, True)
+
     def __add__(self, other: Counted) -> Counted:
         coding = united(self.base, (self.first.coding, other.first.coding))
         first = self.first.recoded(coding) + other.first.recoded(coding)
@@ -88,6 +107,13 @@ class Counted:
         return self.first.total**2 / float(self.squares.root[0])
 
 
+def _counts(codes: NDArray[Any], size: int) -> NDArray[np.int64]:
+    """Return how often each code occurs: one after the other while they are few, which processors do 32 at a time."""
+    if size > MOST_COMPARED:
+        return np.bincount(codes, minlength=size)
+    return np.array([np.count_nonzero(codes == code) for code in range(size)])
+
+
 @dataclass(frozen=True)
 class AllRows:
     """What is known of all rows of a table: first moments, how many rows of even weight they are worth, and the sums
@@ -96,6 +122,8 @@ class AllRows:
     first: FirstMoments
     n_effective: float
     sums: Callable[[Pass], Arrays]
+    swept: bool = False
+    """Whether every sweep is to go over all rows, where else the sample's are corrected."""
 
 
 def corrected_start(
@@ -108,14 +136,20 @@ def corrected_start(
     progress: Progress,
     everything: AllRows,
 ) -> Start:
-    """Return where refinement begins: the estimate from a sample, with its first moments, corrected by all rows."""
+    """Return where refinement begins: the estimate from a sample, with its first moments, corrected by all rows, or
+    swept over them."""
     if settings.n_components == 1:
         return replace(found, theta=everything.first.means[:, None]).start(everything.first)
     if settings.n_sweeps == 0 or sample.n_variables < 3:
         return found.start(everything.first)
-    theta, sample, alpha0 = level_for_itself(found.theta, sample), sample.unpooled, found.concentration.alpha0
+    theta, sample, alpha0 = level_for_itself(found.theta, sample.coding), sample.unpooled, found.concentration.alpha0
     whole = FirstMoments(sample.coding, everything.first.sums)
-    swept, report = _corrected(replace(everything, first=whole), sample, theta, alpha0, settings, seed, progress)
+    report: CorrectionReport | None = None
+    if everything.swept:
+        tensor = UnheldTensor(sample, whole, theta, alpha0, everything.sums)
+        swept = swept_to_rest(tensor, alpha0, settings, seed, progress, everything.n_effective)
+    else:
+        swept, report = _corrected(replace(everything, first=whole), sample, theta, alpha0, settings, seed, progress)
     values = concentration(swept.weights, alpha0)
     assert isinstance(found.account, MomentAccount)
     account = replace(
@@ -135,18 +169,75 @@ def _corrected(
     progress: Progress,
 ) -> tuple[Swept, CorrectionReport]:
     """Correct until what is left is small against the sampling error of all rows."""
-    total, size = everything.first.total, sample.total
-    more = max(total / size - 1.0, 1e-12)
-    moved: list[float] = []
+    moved: tuple[float, ...] = ()
     while True:
-        tensor = FullTensor(sample, everything.first, theta, alpha0)
-        work = tensor.pass_over(split_in_groups(tensor.soft, groups_rng(seed)))
-        correction = Correction.of(work, everything.sums(work), total, work.sums(sample).root, size)
-        tensor = FullTensor(sample, everything.first, theta, alpha0, correction)
-        swept = swept_to_rest(tensor, alpha0, settings, seed, progress, everything.n_effective)
-        moved.append(float(np.sqrt(((swept.theta - theta) ** 2).mean())))
+        work = pass_at(theta, everything.first, alpha0, seed)
+        sums = everything.sums(work)
+        swept = corrected_once(
+            work, sums, sample, everything.first, theta, alpha0, settings, seed=seed, progress=progress,
+            n_effective=everything.n_effective,
+        )  # fmt: skip
+        moved = (*moved, distance(swept.theta, theta))
         theta = swept.theta
-        rate = RATE * moved[0] if len(moved) == 1 else moved[-1] / max(moved[-2], 1e-300)
-        left = min(rate, 1.0) * moved[-1]
-        if left <= ENOUGH * moved[0] / np.sqrt(more) or len(moved) == MOST_CORRECTIONS:
-            return swept, CorrectionReport(moved, left)
+        if enough(moved, error_of_all(moved, everything.first.total, sample.total)):
+            return swept, CorrectionReport(list(moved), left_after(moved))
+
+
+def pass_at(
+    theta: Array,
+    first: FirstMoments,
+    alpha0: float,
+    seed: np.random.SeedSequence,
+    groups: Sequence[Part] | None = None,
+) -> Pass:
+    """Return what sums the steps of groups over any rows at a theta (soft levels, k), by default those of a sweep."""
+    tensor = FullTensor(no_rows(first.coding), first, theta, alpha0)
+    return tensor.pass_over(split_in_groups(tensor.soft, groups_rng(seed)) if groups is None else groups)
+
+
+def no_rows(coding: Coding) -> Encoded:
+    """Return a table of a coding that has no rows."""
+    return Encoded.of(np.empty((0, coding.n_variables), dtype=coding.codes_dtype), coding)
+
+
+def corrected_once(
+    work: Pass,
+    sums: Arrays,
+    sample: Encoded,
+    first: FirstMoments,
+    theta: Array,
+    alpha0: float,
+    settings: Settings,
+    *,
+    seed: np.random.SeedSequence,
+    progress: Progress,
+    n_effective: float,
+) -> Swept:
+    """Sweep a sample to rest from theta, corrected by the sums of a pass over all rows, whose first moments are
+    ``first``."""
+    correction = Correction.of(work, sums, first.total, work.sums(sample).root, sample.total)
+    tensor = FullTensor(sample, first, theta, alpha0, correction)
+    return swept_to_rest(tensor, alpha0, settings, seed, progress, n_effective)
+
+
+def distance(one: Array, other: Array) -> float:
+    """Return the root mean square distance of two thetas."""
+    return float(np.sqrt(((one - other) ** 2).mean()))
+
+
+def left_after(moved: Sequence[float], first_rate: float = RATE) -> float:
+    """Return what may be left after corrections that moved theta by so much each; ``first_rate`` is that of the first,
+    over how far it moved."""
+    rate = first_rate * moved[0] if len(moved) == 1 else moved[-1] / max(moved[-2], 1e-300)
+    return min(rate, 1.0) * moved[-1]
+
+
+def error_of_all(moved: Sequence[float], total: float, size: float) -> float:
+    """Return the sampling error of all rows, of weight ``total``, from how far the first correction moved theta away
+    from what a sample of weight ``size`` says."""
+    return moved[0] / float(np.sqrt(max(total / size - 1.0, 1e-12)))
+
+
+def enough(moved: Sequence[float], error: float) -> bool:
+    """Whether what is left is small against the sampling error of all rows, or corrections are too many."""
+    return left_after(moved) <= ENOUGH * error or len(moved) == MOST_CORRECTIONS

@@ -20,8 +20,9 @@ mixmem.data.soft_levels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ from mixmem.kernels.grams import gram_sums
 from mixmem.kernels.nqp import exact_rows
 from mixmem.kernels.passes import add_features, group_sums, pair_sums
 from mixmem.moments.collective import Left, SlowMode
+from mixmem.moments.joined_variables import JoinedVariables
 from mixmem.moments.sums import NO_WEIGHTS, FirstMoments
 from mixmem.moments.theta_from_factors import simplex_rows
 from mixmem.progress import Progress
@@ -50,12 +52,14 @@ class Pass:
     """What a pass over rows takes with it: the sums of all groups' steps at one theta are a function of the rows alone.
 
     ``members`` (p,) are the variables group by group, ``bounds`` (groups + 1,) where groups begin, ``starts`` (p,)
-    where cells begin in ``table`` (cells, 2w) of what cells say, ``slopes`` (groups, w) as in the kernel.
+    where cells begin in ``table`` (cells, 2w) of what cells say and ``sizes`` (p,) how many each has, ``slopes``
+    (groups, w) as in the kernel.
     """
 
     members: NDArray[np.int64]
     bounds: NDArray[np.int64]
     starts: NDArray[np.int64]
+    sizes: NDArray[np.int64]
     table: Array
     slopes: Array
     k: int
@@ -63,16 +67,23 @@ class Pass:
     def sums(self, rows: Encoded, first_stretch: int = 0) -> RowSum:
         """Return the sums over some rows: of b_ij g_i' (cells, w), and of u * u of every group (groups, w)."""
         weights = NO_WEIGHTS if rows.weights is None else rows.weights
+        joined, table = self._joined
 
         def fill(first: int, partials: Arrays) -> None:
             group_sums(
-                rows.codes, weights, self.starts, self.members, self.bounds, self.table, self.slopes, self.k, first,
-                *partials,
+                rows.codes, weights, joined.cells, joined.sizes, self.members, joined.steps, joined.bounds,
+                joined.starts, joined.groups, table, self.slopes, first, *partials,
             )  # fmt: skip
 
         n_groups, width = self.slopes.shape
         work = Blocks([(len(self.table), width), (n_groups, width)], fill)
         return sum_over(work, rows.n_rows, rows.n_variables, first_stretch)
+
+    @cached_property
+    def _joined(self) -> tuple[JoinedVariables, Array]:
+        """Neighbours joined, and what their cells say."""
+        joined = JoinedVariables.of(self.starts, self.sizes, self.bounds)
+        return joined, joined.table(self.table)
 
 
 @dataclass(frozen=True)
@@ -139,8 +150,11 @@ class FullTensor:
         self.twice = 2.0 * alpha0**2 / ((alpha0 + 1.0) * (alpha0 + 2.0))
         self.width = -(-self.k // 4) * 4  # whole vector registers: a padded loop is faster than a ragged one
         self.theta, self.weights = theta.copy(), np.ones(self.k)
-        self.totals = np.empty((self.n_rows, 2 * self.width))
+        self.totals = self._state()
         self.place()
+
+    def _state(self) -> Array:
+        return np.empty((self.n_rows, 2 * self.width))
 
     def place(self) -> None:
         """Compute the state anew from theta, free of what rounding has left in it."""
@@ -190,6 +204,13 @@ class FullTensor:
 
     def _program(self, part: Part, others: tuple[Array, ...]) -> tuple[Array, Array]:
         gram, squares, m, m_squares, f_squares = others
+        total, square = self._row_sums(part, m)
+        level = self.twice * (m * m - m_squares) - self.once * (square / self.size - f_squares)
+        z = self.first.collect(part, total) / self.size + np.outer(self.first.means[part.rows], level)
+        return gram * gram - squares, z
+
+    def _row_sums(self, part: Part, m: Array) -> tuple[Array, Array]:
+        """Sums over rows of b_ij g_i' (cells of the part, k) and of u * u (k,); m (k,) is that of the others."""
         slope = np.zeros(self.width)
         slope[: self.k] = 2.0 * self.once * m
         table = self.table[part.cells]
@@ -207,9 +228,7 @@ class FullTensor:
         if self.correction is not None:
             total = total + self.size * self.correction.cells[part.cells]
             square = square + self.size * self.correction.squares[part.variables[0]]
-        level = self.twice * (m * m - m_squares) - self.once * (square / self.size - f_squares)
-        z = self.first.collect(part, total) / self.size + np.outer(self.first.means[part.rows], level)
-        return gram * gram - squares, z
+        return total, square
 
     def solve(self, part: Part) -> tuple[Array, Array]:
         """Theta of some variables by one step (their rows, k), and their weights, mean over the variables (k,)."""
@@ -243,7 +262,8 @@ class FullTensor:
             slope[: self.k] = 2.0 * self.once * self._without(group)[2]
         members = np.concatenate([group.variables for group in groups])
         bounds = np.cumsum([0, *(len(group.variables) for group in groups)])
-        return Pass(members, bounds, self.soft.cell_offsets[members], self.table, slopes, self.k)
+        sizes = np.diff(self.soft.cell_offsets)[members]
+        return Pass(members, bounds, self.soft.cell_offsets[members], sizes, self.table, slopes, self.k)
 
     @property
     def unknown(self) -> NDArray[np.int64]:
@@ -255,6 +275,31 @@ class FullTensor:
         unknown = self.unknown
         if len(unknown):
             self.step(self.soft.part(unknown))
+
+
+class UnheldTensor(FullTensor):
+    """The same for rows that are not held: every step reads all of them, and nothing is kept per row.
+
+    ``sample`` has the coding of all rows, ``first`` their first moments, and ``sums`` gives a pass's sums over them.
+    """
+
+    def __init__(
+        self, sample: Encoded, first: FirstMoments, theta: Array, alpha0: float, sums: Callable[[Pass], Arrays]
+    ):
+        self.pass_sums = sums
+        super().__init__(sample, first, theta, alpha0)
+        self.n_rows = int(first.total)  # what threads are counted by
+
+    def _state(self) -> Array:
+        return np.empty((0, 2 * self.width))
+
+    def _add(self, starts: NDArray[np.int64], members: NDArray[np.int64], table: Array) -> None:
+        """Keep nothing."""
+
+    def _row_sums(self, part: Part, m: Array) -> tuple[Array, Array]:
+        others = self.soft.part(np.setdiff1d(np.arange(self.data.n_variables), part.variables))
+        cells, squares = self.pass_sums(self.pass_over([part, others]))
+        return cells[part.cells, : self.k], squares[0, : self.k]
 
 
 def groups_for(n_variables: int) -> int:

@@ -23,6 +23,7 @@ from mixmem.moments.estimate import Start
 from mixmem.progress import Progress
 from mixmem.records import Record
 from mixmem.refinement.admixture import are_genotypes
+from mixmem.refinement.admixture_start import apart
 from mixmem.refinement.ascent import Maximum
 from mixmem.refinement.gibbs import BATCH, LEAST_BATCHES, WARM_BATCHES, Posterior, Unknowns, sample_posterior, try_start
 from mixmem.refinement.integrated_em import ROUNDS, Integrated, integrate_memberships
@@ -38,6 +39,9 @@ ROWS_PER_COMPONENT = 150
 lose, since rows have too much of a say in the theta that judges them."""
 MOST_ROUND_SECONDS = 15.0
 """What it allows rounds of integrated EM, counted alike on one core."""
+
+RIVAL = 10.0
+"""Log-likelihood of all rows up to which another maximum counts as nearly as large: 20,000 times less likely."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,10 @@ class Refined:
     n_scored: int = 0
     start: Start | None = None
     tried: Sequence[StartReport] = ()
+    apart: float = 0.0
+    """How far memberships lie from those that another start ended at, with a likelihood that is nearly as large."""
+    unscored: Exception | None = None
+    """Why the likelihoods before and after could not be computed."""
 
     @property
     def likeliest(self) -> Array | None:
@@ -201,6 +209,8 @@ def refine(
     unknowns = Unknowns(free_alpha0, contamination == "auto", delta)
     rows = _sorted_rows(table) if method == "gibbs" else table
     start: Start = starts[0]
+    if method is not None and len(starts) > 1 and start.memberships is not None:
+        return _likeliest_maximum(table, starts, method, reason, unknowns, seed=seed, progress=progress)
     tried: list[StartReport] = []
     if len(starts) > 1:
         start, tried = _likeliest(rows, starts, unknowns, seed, progress)
@@ -227,6 +237,34 @@ def _likeliest(
     return reached[int(np.argmax([each.log_likelihood for each in tried]))], tried
 
 
+def _likeliest_maximum(
+    table: Encoded,
+    starts: Sequence[Start],
+    method: str,
+    reason: str,
+    unknowns: Unknowns,
+    *,
+    seed: np.random.SeedSequence,
+    progress: Progress,
+) -> Refined:
+    """Return the likeliest of the maxima that starts lead to, and how far those nearly as likely lie apart from it."""
+    ends, values = [], []
+    for start in starts:
+        found = _refine_from(table, table, start, method, reason, unknowns, seed=seed, progress=progress)
+        assert found.maximum is not None
+        ends.append(replace(found, start=start))
+        values.append(found.maximum.history[-1])
+    best = int(np.argmax(values))
+    rivals = [end for end, value in zip(ends, values, strict=True) if (values[best] - value) * table.total < RIVAL]
+    own = ends[best].maximum
+    assert own is not None
+    return replace(
+        ends[best],
+        tried=[StartReport(start.account.way, value) for start, value in zip(starts, values, strict=True)],
+        apart=max(apart(own.memberships, end.maximum.memberships) for end in rivals if end.maximum is not None),
+    )
+
+
 def _refine_from(
     table: Encoded,
     rows: Encoded,
@@ -250,7 +288,7 @@ def _refine_from(
         clean = clean_theta(rounds.theta, delta, schema)
         return Refined(method, reason, clean, rounds.alpha, delta, integrated=rounds)
     scored = replace(spread_table(rows, LIKELIHOOD_ROWS), weights=None)
-    before = float(row_likelihood(scored, theta, alpha).mean())
+    began = theta, alpha
     posterior = maximum = None
     if method == "gibbs":
         posterior = sample_posterior(rows, theta, alpha, unknowns, seed=seed, progress=progress)
@@ -259,7 +297,12 @@ def _refine_from(
         memberships = fit_rows(rows, theta, alpha, memberships="mode", progress=progress).memberships
         maximum = most_likely(table, theta, memberships, progress=progress)
         clean = clean_theta(maximum.theta, delta, schema)
-    after = float(row_likelihood(scored, noisy_theta(clean, delta, schema), alpha).mean())
-    return Refined(
-        method, reason, clean, alpha, delta, posterior, maximum, likelihood=(before, after), n_scored=scored.n_rows
-    )
+    refined = Refined(method, reason, clean, alpha, delta, posterior, maximum, n_scored=scored.n_rows)
+    try:
+        before, after = (
+            float(row_likelihood(scored, *point).mean())
+            for point in (began, (noisy_theta(clean, delta, schema), alpha))
+        )
+    except Exception as error:  # what was refined is not lost to a figure about it
+        return replace(refined, n_scored=0, unscored=error)
+    return replace(refined, likelihood=(before, after))

@@ -17,7 +17,7 @@ from mixmem.refinement.choose import Refined, StartReport
 from mixmem.refinement.gibbs import ENOUGH, LARGEST_RHAT, Posterior
 from mixmem.refinement.latent_classes import ClassAccount
 from mixmem.results.doubts import Evidence, LookedBack, doubts
-from mixmem.results.notices import Notice
+from mixmem.results.notices import Notice, diagnostic_failed
 from mixmem.selection.alpha0 import Alpha0
 from mixmem.selection.structure import Structure
 from mixmem.words import listed
@@ -121,10 +121,13 @@ class RefineReport(Record):
 @dataclass(frozen=True)
 class PassesReport(Record):
     """How a table was fitted in few passes: the rows of the sample that kinds, k and alpha0 are judged by, and the
-    columns that hold more outside it, in words."""
+    columns that hold more outside it, in words. Where sums of parts were merged, the names of the parts and the rounds;
+    the sample is then 0 if nobody held one."""
 
     sampled: int
     united: list[str]
+    parts: tuple[str, ...] = ()
+    rounds: int = 0
 
 
 @dataclass(frozen=True)
@@ -174,9 +177,12 @@ def fit_report(
     assert start is not None
     converged, reason = _convergence(start, refined)
     alpha0 = _alpha0(chosen, refined, free_alpha0)
+    if refined.unscored is not None:
+        failed = diagnostic_failed("the likelihood of rows before and after refinement", refined.unscored)
+        looked = replace(looked, failed=(*looked.failed, failed))
     evidence = Evidence(
         table.schema, refined.theta, refined.alpha, table.each, converged or settled, reason, start.account.way,
-        alpha0.at_bound, looked, _plan(start), alpha0_checked(alpha0),
+        alpha0.at_bound, looked, _plan(start), alpha0_checked(alpha0), refined.apart,
     )  # fmt: skip
     return FitReport(
         rows=table.n_rows,
@@ -208,15 +214,15 @@ def alpha0_checked(found: Alpha0Report) -> tuple[float, float] | None:
     return (found.value, found.checked) if abs(np.log(found.checked / found.value)) > max(error, ALIKE) else None
 
 
-def of_all_rows(report: FitReport, rows: int, sampled: int, united: list[str]) -> FitReport:
-    """Return the report on a sample as that on all rows; ``united`` says what these hold beside it."""
+def of_all_rows(report: FitReport, rows: int, passes: PassesReport) -> FitReport:
+    """Return the report on a sample as that on all rows."""
     warnings = list(report.warnings)
-    if united:
-        told = f"outside the sample that the coding was learned from, {listed(united, 5)}"
+    if passes.united:
+        told = f"outside the sample that the coding was learned from, {listed(passes.united, 5)}"
         warnings.append(
             Notice("levels-united", "minor", told, "they take part as all others do; check for typing errors")
         )
-    return replace(report, rows=rows, warnings=warnings, passes=PassesReport(sampled, united))
+    return replace(report, rows=rows, warnings=warnings, passes=passes)
 
 
 def _convergence(start: Start, refined: Refined) -> tuple[bool, str]:

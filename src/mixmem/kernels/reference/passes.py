@@ -42,13 +42,19 @@ def pair_sums(codes, weights, starts, members, table, totals, slope, k, first_bl
         squares[b, :k] = weights[rows] @ (u[rows] * u[rows])
 
 
-def group_sums(codes, weights, starts, members, bounds, table, slopes, k, first_block, partials, squares):
+def group_sums(
+    codes, weights, cells, sizes, members, steps, bounds, starts, groups, table, slopes, first_block, partials, squares
+):
     """Fill the block sums of :func:`pair_sums` for every group, from the features of all variables at once."""
-    totals = table[starts + codes[:, members]].sum(axis=1)
+    width = partials.shape[2]
+    joined = starts + np.add.reduceat(codes[:, members].astype(np.int64) * steps, bounds[:-1], axis=1)
+    totals = table[joined].sum(axis=1)
     partials[:] = 0.0
-    for a in range(len(bounds) - 1):
-        some = slice(bounds[a], bounds[a + 1])
-        own, square = np.zeros_like(partials), np.zeros((len(partials), partials.shape[2]))
-        pair_sums(codes, weights, starts[some], members[some], table, totals, slopes[a], k, first_block, own, square)
-        partials += own
+    for a in range(len(groups) - 1):
+        some = slice(bounds[groups[a]], bounds[groups[a + 1]])
+        own = totals - table[joined[:, groups[a] : groups[a + 1]]].sum(axis=1)
+        sums, square = np.zeros_like(partials), np.zeros((len(partials), width))
+        nothing = np.empty((0, 2 * width))
+        pair_sums(codes, weights, cells[some], members[some], nothing, own, slopes[a], width, first_block, sums, square)
+        partials += sums
         squares[:, a] = square

@@ -11,39 +11,39 @@ from tests.kernels.cases import agree, empty, random_cells
 LONG = (2, 3, 4, 3) * 30
 
 
-def modes(cells, table, alpha):
-    """Return the rows' modes (n, k)."""
-    n, k = len(cells.codes), len(alpha)
-    x = np.full((n, k), 1 / k)
-    others = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n)
-    simplex.memberships(cells.codes, cells.starts, cells.absent, table, alpha, 50, 1e-10, x, *others)
-    return x
+def outputs(n):
+    """Arrays for what is found per row: loglik, done, gaps."""
+    return empty(n), np.full(n, -1), empty(n)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.15])
 @pytest.mark.parametrize("strength", [0.03, 0.7, 2.0])
 @pytest.mark.parametrize(("levels", "k"), [((3,), 1), (LONG, 1), (LONG, 3), (LONG, 6), ((2, 3), 2)])
-def test_posterior_means(levels, k, strength, missing):
+def test_posterior_memberships(levels, k, strength, missing):
     cells = random_cells(5, levels, missing=missing)
     table, alpha = cells.likelihoods(k), strength * (1.0 + 0.1 * np.arange(k))
-    x = modes(cells, table, alpha)
-    *_, means = agree(
-        long_rows.posterior_means, reference.posterior_means, cells.codes, cells.starts, cells.absent, table, alpha, x,
-        empty(5, k), rtol=1e-6, atol=1e-9,
+    arguments = cells.codes, cells.starts, cells.absent, table, alpha, 50, 1e-10
+    agree(
+        long_rows.posterior_memberships, reference.posterior_memberships, *arguments, np.full((5, k), 1 / k),
+        *outputs(5), rtol=1e-6, atol=1e-9,
     )  # fmt: skip
+    means, modes = np.full((5, k), 1 / k), np.full((5, k), 1 / k)
+    long_rows.posterior_memberships(*arguments, means, *outputs(5))
+    simplex.memberships(*arguments, modes, *outputs(5))
     assert np.allclose(means.sum(axis=1), 1.0)
-    assert (means >= 0.0).all()
-    if len(levels) < long_rows.LEAST_CELLS:
-        assert (means == x).all()
+    assert (means > 0.0).all()
+    short = (cells.codes != cells.absent).sum(axis=1) < long_rows.LEAST_CELLS
+    assert (means[short] == modes[short]).all()
 
 
 @pytest.mark.parametrize("strength", [0.1, 1.0, 3.0])
 def test_the_mean_of_two_components_is_that_of_the_density(strength):
     """With two components the posterior is a curve, which can be summed on a grid."""
     cells, alpha = random_cells(20, (3,) * 150), np.array([strength, 0.6 * strength])
-    table = cells.likelihoods(2)
-    x, means = modes(cells, table, alpha), empty(20, 2)
-    long_rows.posterior_means(cells.codes, cells.starts, cells.absent, table, alpha, x, means)
+    table, means, modes = cells.likelihoods(2), np.full((20, 2), 0.5), np.full((20, 2), 0.5)
+    arguments = cells.codes, cells.starts, cells.absent, table, alpha, 50, 1e-10
+    long_rows.posterior_memberships(*arguments, means, *outputs(20))
+    simplex.memberships(*arguments, modes, *outputs(20))
     grid = (np.arange(20_000) + 0.5) / 20_000
     own = table[cells.starts + cells.codes]
     logs = np.log(own[:, :, :1] * grid + own[:, :, 1:] * (1.0 - grid)).sum(axis=1)
@@ -51,7 +51,7 @@ def test_the_mean_of_two_components_is_that_of_the_density(strength):
     density = np.exp(logs - logs.max(axis=1, keepdims=True))
     exact = density @ grid / density.sum(axis=1)
     error = np.sqrt(density @ grid**2 / density.sum(axis=1) - exact**2)
-    miss, before = (np.sqrt((((found[:, 0] - exact) / error) ** 2).mean()) for found in (means, x))
+    miss, before = (np.sqrt((((found[:, 0] - exact) / error) ** 2).mean()) for found in (means, modes))
     assert miss < 0.1
     assert miss < 0.5 * before
 

@@ -123,7 +123,7 @@ def test_one_component_is_the_mean_of_all_rows(frame):
 
 
 def test_refusals(frame, folder, tmp_path, monkeypatch):
-    for method in ("gibbs", "em"):
+    for method in ("gibbs", "integrated", "em"):
         with pytest.raises(InputError, match=rf"refine='{method}' .* does not hold them; expected refine=None"):
             fitted(frame, refine=method)
     with pytest.raises(InputError, match="passes must be 'auto', 'few'"):

@@ -152,10 +152,10 @@ def table_of(n_rows, n_variables, kind="categorical", weights=None):
     return Encoded(codes, coding, np.broadcast_to(0, n_rows), weights)
 
 
-def test_auto_refines_short_rows_and_says_why():
+def test_auto_refines_short_rows_and_long_ones_and_says_why():
     assert choose_method("auto", table_of(1000, 25), 5)[0] == "gibbs"
     method, reason = choose_method("auto", table_of(1000, 1000), 5)
-    assert method is None
+    assert method == "integrated"
     assert "1000 variables" in reason
     method, reason = choose_method("auto", table_of(10_000_000, 100), 5)
     assert method is None

@@ -167,25 +167,25 @@ def _posterior(cells, p, hessian, x, alpha, mean, spread, room, mix, square, alo
 
 
 @kernel
-def posterior_means(codes, starts, absent, table, alpha, x, means):
-    """Set means (n, k) to the posterior means of memberships of long rows whose modes are x (n, k).
+def posterior_memberships(codes, starts, absent, table, alpha, steps, tolerance, x, loglik, done, gaps):
+    """Find the posterior means of memberships of every row, from x, in place; rows that are not long keep the mode.
 
-    codes (n, q), starts (q,) where a column's codes begin in the table of likelihoods (rows, k), absent (q,) the code
-    of a missing cell, alpha (k,). Rows of fewer than LEAST_CELLS cells keep the mode.
+    Arguments as those of mixmem.kernels.simplex.memberships; loglik (n,) is the log-likelihood at the mean, done and
+    gaps (n,) are the mode's.
     """
     n, q = codes.shape
     k = x.shape[1]
     width = min(q, _TILE)
     cells = np.empty(((q + width - 1) // width, k, width))
-    mix, product, along = np.empty(width), np.empty(width), np.empty((k, width))
-    hessian, spread, room = np.empty((k, k)), np.empty((k, k)), np.empty((k, k + 4))
+    mix, square, along = np.empty(width), np.empty(width), np.empty((k, width))
+    mean, hessian, spread, room = np.empty(k), np.empty((k, k)), np.empty((k, k)), np.empty((k, k + 4))
     for i in range(n):
         p = _lay_out(codes, i, starts, absent, table, cells)
-        if p < LEAST_CELLS or k == 1:
-            means[i] = x[i]
-        else:
-            _derivatives(cells, p, x[i], mix, product, along, hessian)
-            _posterior(cells, p, hessian, x[i], alpha, means[i], spread, room, mix, product, along)
+        done[i], gaps[i], loglik[i] = _climb(cells, p, alpha, steps, tolerance, x[i], hessian)
+        if p >= LEAST_CELLS and k > 1:
+            _posterior(cells, p, hessian, x[i], alpha, mean, spread, room, mix, square, along)
+            x[i] = mean
+            loglik[i] = _derivatives(cells, p, mean, mix, square, along, hessian)
 
 
 @vector_kernel

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
 from mixmem.engine.rows import map_rows
-from mixmem.kernels.long_rows import LEAST_CELLS, posterior_means
+from mixmem.kernels.long_rows import posterior_memberships
 from mixmem.kernels.simplex import memberships as newton
 from mixmem.likelihood.marginal import mean_memberships
 from mixmem.likelihood.table import LikelihoodTable
@@ -101,25 +101,15 @@ def fit_rows(
         means, known = mean_memberships(cells, theta, alpha)
         x[known] = means[known]
 
-    def climb(some: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], Array]:
-        found, values, made, missed = x[some], conditional[some], steps[some], gap[some]
-        newton(cells.codes[some], cells.starts, cells.absent, likely, alpha, most, tol, found, values, made, missed)
-        x[some], conditional[some] = found, values
-        return made, missed
+    found = newton if memberships == "mode" else posterior_memberships
 
     def solve(rows: slice) -> None:
-        here = np.arange(rows.start, rows.stop)
-        steps[rows], gap[rows] = 0, 0.0
-        modes = here[~known[rows]]
-        steps[modes], gap[modes] = climb(modes, max_steps)
-        means = here[known[rows]]
-        if memberships == "mean":
-            long = modes[cells.lengths[modes] >= LEAST_CELLS]
-            found = np.empty((len(long), x.shape[1]))
-            posterior_means(cells.codes[long], cells.starts, cells.absent, likely, alpha, x[long], found)
-            x[long] = found
-            means = np.concatenate([means, long])
-        climb(means, 0)
+        for of_nodes, find, most in ((True, newton, 0), (False, found, max_steps)):
+            some = np.flatnonzero(known[rows] == of_nodes) + rows.start
+            if len(some):
+                own, values, made, missed = x[some], conditional[some], steps[some], gap[some]
+                find(cells.codes[some], cells.starts, cells.absent, likely, alpha, most, tol, own, values, made, missed)
+                x[some], conditional[some], steps[some], gap[some] = own, values, made, 0.0 if of_nodes else missed
 
     with (progress or Progress()).stage("memberships", n) as step:
         map_rows(solve, n, step)

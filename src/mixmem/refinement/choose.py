@@ -94,7 +94,7 @@ def seconds_for(n_cells: int, k: int) -> float:
 
 def round_seconds(n_cells: int, k: int) -> float:
     """Roughly the seconds of a round of integrated EM, as measured once."""
-    return n_cells * (12.0 + 3.0 * k + 0.9 * k * k) * 1e-9
+    return n_cells * (20.0 + 5.0 * k + 1.5 * k * k) * 1e-9
 
 
 def choose_method(refine: str | None, table: Encoded, k: int) -> tuple[str | None, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixmem.kernels.reference.passes import block_rows
-from mixmem.kernels.reference.simplex import climb
+from mixmem.kernels.reference.simplex import climb, likelihood
 
 LEAST_CELLS = 100
 
@@ -69,14 +69,15 @@ def posterior(cells, x, alpha):
     return inside / inside.sum(), spread
 
 
-def posterior_means(codes, starts, absent, table, alpha, x, means):
-    """Set means (n, k) to the posterior means of memberships of long rows whose modes are x; short ones keep them."""
+def posterior_memberships(codes, starts, absent, table, alpha, steps, tolerance, x, loglik, done, gaps):
+    """Find the posterior means of memberships of every row, from x, in place; rows that are not long keep the mode."""
     for i, row in enumerate(codes):
         present = row != absent
         cells = table[starts[present] + row[present]]
-        means[i] = x[i]
+        done[i], gaps[i] = climb(cells, alpha, steps, tolerance, x[i])
         if len(cells) >= LEAST_CELLS and len(alpha) > 1:
-            means[i] = posterior(cells, x[i], alpha)[0]
+            x[i] = posterior(cells, x[i], alpha)[0]
+        loglik[i] = likelihood(cells, x[i])[0]
 
 
 def integrated_pass(

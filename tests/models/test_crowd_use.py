@@ -219,6 +219,24 @@ def test_labels_can_be_added_later(crowd):
         parts.partial_fit([("a", "b", 1)])
 
 
+def test_gold_tells_errors_that_labels_cannot_show(tmp_path):
+    """Every worker takes a third of the cats for dogs: without gold hardly any error is expected."""
+    rng = np.random.default_rng(0)
+    truth = {f"t{i:03d}": ("dog" if i % 2 else "cat") for i in range(300)}
+    misled = {task for i, task in enumerate(truth) if i % 6 == 0}
+    rows = []
+    for task, name in truth.items():
+        said = "dog" if task in misled else name
+        rows += [(task, f"w{w}", said if rng.random() < 0.9 else "cat") for w in rng.choice(12, 5, replace=False)]
+    gold = {task: truth[task] for task in rng.choice(sorted(truth), 60, replace=False).tolist()}
+    blind, model = DawidSkene().fit(rows), DawidSkene().fit(rows, gold)
+    others = [task for task in truth if task not in gold]
+    wrong = np.mean([model.labels_[task] != truth[task] for task in others])
+    assert abs(model.expected_error_ - wrong) < 0.06 < abs(blind.expected_error_ - wrong)
+    model.save(tmp_path / "m.mixmem")
+    assert DawidSkene.load(tmp_path / "m.mixmem").expected_error_ == model.expected_error_
+
+
 def test_gold_given_later_is_kept(crowd):
     model = DawidSkene().fit(crowd[0], {0: 1})
     model.partial_fit(crowd[0].head(6), {1: 2})

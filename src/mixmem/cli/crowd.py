@@ -117,7 +117,7 @@ def run_crowd(source: CrowdInput, settings: Mapping[str, Any], *, quiet: bool = 
         "rounds": len(model.loss_history_),
         "converged": model.converged_,
         "loss": model.loss_history_[-1] if model.loss_history_ else None,
-        "expected_error": expected_error(model.probas_),
+        "expected_error": model.expected_error_,
         "dependence": None if model.dependence_ is None else asdict(model.dependence_),
         "agreement": attempts.attempt("agreement", lambda: agreement(model.encoded_).to_plain()),
         **_described(model.encoded_, model, workers),
@@ -236,7 +236,8 @@ def crowd_text(run: CrowdRun, out: Path) -> str:
         f"{counts['labels']:,} labels by {counts['workers']:,} workers for {counts['tasks']:,} tasks in "
         f"{len(d['classes'])} class{'es' * (len(d['classes']) > 1)}",
         f"model {d['model']}, {d['rounds']} rounds, {'converged' if d['converged'] else 'NOT converged: try --rounds'}",
-        f"expected to be wrong: {d['expected_error']:.1%} of the labels found",
+        f"expected to be wrong: {d['expected_error']:.1%} of the labels found"
+        + (f" for tasks without gold, corrected by the {d['gold_tasks']:,} with it" if d["gold_tasks"] else ""),
     ]
     if (truth := d["truth"]) and truth["error"] is not None:
         lines.append(

@@ -23,6 +23,7 @@ from mixmem.models.crowd.columns import COLUMNS
 from mixmem.models.crowd.dependence import Dependence
 from mixmem.models.crowd.doubts import doubts
 from mixmem.models.crowd.fits import PUBLISHED_ROUNDS, Fit, Settings, fit_labels
+from mixmem.models.crowd.gold import expected_beside_gold
 from mixmem.models.crowd.labels import (
     Labels,
     joined,
@@ -34,6 +35,7 @@ from mixmem.models.crowd.labels import (
 )
 from mixmem.models.crowd.parameters import PARAMETERS
 from mixmem.models.crowd.results import probability_frame, task_frame, worker_frame
+from mixmem.models.crowd.scoring import expected_error
 from mixmem.models.crowd.stored import from_stored, to_stored
 from mixmem.models.crowd.voices import heard
 from mixmem.parameters import check_parameters, check_values
@@ -105,6 +107,8 @@ class DawidSkene(Estimator):
     loss_history_ : list
         Minus the mean log-likelihood of a task's labels, by round.
     converged_ : bool
+    expected_error_ : float
+        Share of the labels found that are expected to be wrong, tasks with gold left out; gold labels correct it.
     model_, held_out_ : the model used, and each candidate's held-out log-likelihood with model="auto" (else empty)
 
     Examples
@@ -322,7 +326,7 @@ class DawidSkene(Estimator):
         kept["columns"] = list(kept["columns"])
         kept["classes"] = None if kept["classes"] is None else list(kept["classes"])
         more = {"parameters": kept, "model": self.model_, "held_out": self.held_out_, "gold": list(self.gold_.items())}
-        save_model(path, arrays, {**header, **more})
+        save_model(path, arrays, {**header, **more, "expected_error": self.expected_error_})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DawidSkene:
@@ -337,6 +341,7 @@ class DawidSkene(Estimator):
         labels, fit = from_stored(arrays, header, path)
         model = DawidSkene(**header["parameters"])
         model.gold_ = dict(header["gold"])
+        model.expected_error_ = header.get("expected_error", expected_error(fit.posterior))  # files of earlier versions
         model._set(labels, fit, header["model"], header["held_out"])
         return model
 
@@ -396,10 +401,15 @@ class DawidSkene(Estimator):
                 chosen, held_out = choose_model(labels, known, settings, seed)
                 settings = replace(settings, model=chosen)
             found = fit_labels(labels, known, settings, np.random.default_rng(seed), start)
+            unaware = found.posterior
+            if gold:
+                unaware = fit_labels(labels, np.full_like(known, -1), settings, np.random.default_rng(seed)).posterior
         if voice is not None:
             posterior, power = hear_classifier(found.posterior, voice, found.prior)
             posterior[known >= 0] = found.posterior[known >= 0]
             found = replace(found, posterior=posterior, further={**found.further, "classifier_power": power})
+            unaware = hear_classifier(unaware, voice, found.prior)[0]
+        self.expected_error_ = expected_beside_gold(found.posterior, known, unaware)
         self.gold_ = gold
         self._set(labels, found, settings.model, held_out)
         self._warn()

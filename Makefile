@@ -50,7 +50,7 @@ LOWEST := $(firstword $(VERSIONS))
 	$(call python_of,$(LOWEST)) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install -q --upgrade pip
 	.venv-lowest/bin/python tools/lowest.py > .venv-lowest/constraints.txt
-	.venv-lowest/bin/python -m pip install -q -c .venv-lowest/constraints.txt -e ".[dev]"
+	.venv-lowest/bin/python -m pip install -q -c .venv-lowest/constraints.txt -e ".[dev,cells]"
 	@touch $@
 
 lowest: .venv-lowest/.installed

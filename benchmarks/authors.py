@@ -40,8 +40,8 @@ def run(quick: bool = False) -> Iterator[dict[str, float | int | str]]:
     if not DATA.is_dir():
         print(f"skipped: no {DATA}; set MIXMEM_DATA to the folder of the public data sets")
         return
-    for refine in (None, "em", "gibbs"):
-        for seed in range(1 if quick else 5 if refine is None else 2):
+    for refine in (None, "integrated", "em", "gibbs"):
+        for seed in range(1 if quick else 5 if refine in (None, "integrated") else 2):
             codes, noisy, memberships = draw(2000, 1000, seed)
             began = time.perf_counter()
             model = GDLM(5, alpha0=3.5, refine=refine, random_state=seed).fit(codes)

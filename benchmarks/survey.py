@@ -37,8 +37,9 @@ def run(quick: bool = False) -> Iterator[dict[str, float | int | str]]:
         warnings.simplefilter("ignore")
         for at, shape in enumerate(SHAPES):
             yield _differences(at, *shape, draws=3 if quick else 15)
-        for at, shape in enumerate(((4_000, 12, 3, 0.6), (3_000, 20, 3, 1.0))):
-            yield _weights(at, *shape, draws=3 if quick else 10)
+        for at, shape in enumerate(((4_000, 12, 3, 0.6), (3_000, 20, 3, 1.0), (1_500, 15, 3, 0.6))):
+            for given in (True, False):
+                yield _weights(at, *shape, draws=3 if quick else 10, given=given)
 
 
 def _differences(at: int, n: int, p: int, k: int, alpha0: float, draws: int) -> dict[str, float | int | str]:
@@ -67,14 +68,17 @@ def _differences(at: int, n: int, p: int, k: int, alpha0: float, draws: int) -> 
     }  # fmt: skip
 
 
-def _weights(at: int, n: int, p: int, k: int, alpha0: float, draws: int) -> dict[str, float | int | str]:
+def _weights(
+    at: int, n: int, p: int, k: int, alpha0: float, draws: int, *, given: bool
+) -> dict[str, float | int | str]:
     held = []
     for seed in range(draws):
         rng = np.random.default_rng([10 + at, seed])
         codes, _, _, shares, theta = drawn(n, p, k, alpha0, rng)
         chance = 0.15 + 0.6 * shares[:, 0]
         kept = rng.random(n) < chance
-        model = GDLM(k, alpha0=alpha0, refine=None, random_state=0).fit(codes[kept], sample_weight=1 / chance[kept])
+        model = GDLM(k, alpha0=alpha0 if given else "auto", random_state=0)
+        model.fit(codes[kept], sample_weight=1 / chance[kept])
         if model._noisy.shape != theta.shape:
             continue
         lines = model.intervals().query("parameter == 'theta'")
@@ -84,8 +88,9 @@ def _weights(at: int, n: int, p: int, k: int, alpha0: float, draws: int) -> dict
         )
         order = align_components(theta, model._noisy)
         held.append(((low[:, order] <= theta) & (theta <= high[:, order])).mean())
+    what = f"weighted intervals of theta, {n} x {p}, k = {k}{'' if given else ', alpha0 estimated'}"
     return {
-        "what": f"weighted intervals of theta, {n} x {p}, k = {k}", "draws": len(held),
+        "what": what, "draws": len(held),
         "coverage": float(np.mean(held)), "naive coverage": float("nan"), "RMSE": float("nan"),
         "naive RMSE": float("nan"),
     }  # fmt: skip

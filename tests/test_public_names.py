@@ -134,3 +134,50 @@ def test_every_parameter_of_a_public_name_is_documented(name):
     found = getattr(mixmem, name)
     title = "Attributes" if dataclasses.is_dataclass(found) else "Parameters"
     assert _documented(found.__doc__, title) == set(inspect.signature(found).parameters)
+
+
+ESTIMATORS = ["GDLM", "TopicModel", "DawidSkene", "MajorityVote", "OneCoinDawidSkene"]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_parameter_of_an_estimators_method_is_documented(name):
+    for method, text in _documented_parts(name)[1:]:
+        function = getattr(getattr(mixmem, name), method.partition(".")[2])
+        if inspect.isroutine(function):
+            wanted = set(inspect.signature(function).parameters) - {"self"}
+            assert _documented(text, "Parameters") == wanted, method
+
+
+# --- Words of docstrings
+
+
+def _documented_parts(name: str) -> list[tuple[str, str]]:
+    """(name, docstring) of a public name, and of the public methods and properties that it has from this package."""
+    found = getattr(mixmem, name)
+    parts = [(name, found.__doc__ or "")]
+    for own in {own for base in inspect.getmro(found) for own in vars(base)} if inspect.isclass(found) else ():
+        part = inspect.getattr_static(found, own)
+        function = getattr(part, "fget", None) or getattr(part, "func", None) or getattr(part, "__func__", part)
+        if not own.startswith("_") and inspect.isfunction(function) and function.__module__.startswith("mixmem"):
+            parts.append((f"{name}.{own}", function.__doc__ or ""))
+    return parts
+
+
+@pytest.mark.parametrize("name", sorted(mixmem._HOMES))
+def test_docstrings_are_plain(name):
+    for part, text in _documented_parts(name):
+        assert not re.search(r"(^|[.:;]\s+|\n\s*\n\s*)(What|Of)\s", text), part
+        if "." in part:
+            assert re.match(r"[A-Z][a-z]+", text), f"{part} has no docstring that begins with a verb"
+            assert text.split()[0] not in {
+                "A",
+                "The",
+                "Whether",
+                "How",
+                "Where",
+                "Weight",
+                "Share",
+                "Rows",
+                "Variables",
+                "Variable",
+            }, part

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 import doctest
+import importlib.util
+import re
+import tomllib
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -62,6 +66,32 @@ def test_every_folder_has_its_place_and_its_tests():
     assert {path.name for path in Path(__file__).parent.iterdir() if (path / "__init__.py").exists()} <= folders
 
 
+def files_on_the_page() -> list[Path]:
+    """Return the files that the tables of docs/architecture.md name, each in the folders of its section's heading."""
+    page = Path(__file__).parents[1] / "docs" / "architecture.md"
+    found, folders = [], [ROOT]
+    for line in page.read_text().splitlines():
+        if line.startswith("### "):
+            folders = [*(ROOT / name for name in re.findall(r"(\w+)/", line)), ROOT]
+        elif line.startswith("| `"):
+            folder = None
+            for name in re.findall(r"`([\w/]+\.(?:py|csv))`", line.split("|")[1]):
+                places = [where / name for where in ([folder] if folder and "/" not in name else []) + folders]
+                there = [path for path in places if path.is_file()]
+                assert there, f"docs/architecture.md names {name}, which is not there"
+                found.append(there[0])
+                folder = there[0].parent
+    return found
+
+
+def test_the_page_of_the_architecture_names_every_file():
+    named = files_on_the_page()
+    files = {path for path in ROOT.rglob("*.py") if path.name not in ("__init__.py", "__main__.py")} - {
+        ROOT / "crowd.py"
+    }
+    assert sorted(str(path.relative_to(ROOT)) for path in files - set(named)) == []
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in FITTING else name for name in MODULES]
 )
@@ -79,3 +109,25 @@ def test_public_names_are_documented(name):
 def test_unknown_names_are_said():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         mixmem.nothing
+
+
+# --- Tools of the checkout
+
+
+def tool(name: str) -> ModuleType:
+    """Return a file of tools/ as a module."""
+    path = Path(__file__).parents[1] / "tools" / f"{name}.py"
+    found = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def test_the_lowest_versions_are_tested_of_every_extra():
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    users = set(extras) - {"test", "dev", "docs", "bench", "all", "browser"}
+    assert set(tool("lowest").EXTRAS) == users
+    assert extras["all"] == [f"mixmem[{','.join(tool('lowest').EXTRAS)}]"]
+    libraries = {re.split(r"[<>=!~]", line)[0].replace("-", "_") for name in users for line in extras[name]}
+    assert libraries <= set(tool("check_build").EXTRAS)

@@ -20,14 +20,20 @@ NEEDED = ("LICENSE", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml", 
 IF_THERE = ("CONTRIBUTING.md", "RELEASING.md", "CITATION.cff", "validation", "examples", "tools")
 BUILT_ELSEWHERE = ("__pycache__", ".pyc", "benchmarks/results")
 IN_WHEEL = ("mixmem/__init__.py", "mixmem/__init__.pyi", "mixmem/py.typed")
-EXTRAS = ("pyarrow", "cyvcf2", "bed_reader")
+EXTRAS = (
+    "pyarrow", "cyvcf2", "pyreadstat", "python_calamine", "duckdb", "zstandard", "stop_words", "anndata", "dask",
+    "distributed", "bed_reader",
+)  # fmt: skip
+"""Libraries that only extras bring: none of them may be there."""
 LABELS = "task,worker,label\nt1,ann,cat\nt1,bob,cat\nt1,eve,dog\nt2,ann,dog\nt2,bob,dog\nt3,ann,cat\nt3,eve,cat\n"
+NOTES = "text\n" + "late goal won match\nvote on new law\n" * 10
 COMMANDS = (
     "mixmem demo --out demo",
     "mixmem simulate --rows 300 --variables 12 --levels 3 -k 2 --alpha 0.2 --seed 1 --out survey",
     "mixmem fit survey/data.csv -k 2 --out fit",
     "mixmem choose-k survey/data.csv --from 2 --to 3 --out choice",
     "mixmem crowd labels.csv --out crowd",
+    "mixmem topics notes.csv -k 2 --out topics",
 )
 
 
@@ -95,6 +101,7 @@ def main() -> None:
         work = Path(temporary) / "work"
         work.mkdir()
         (work / "labels.csv").write_text(LABELS)
+        (work / "notes.csv").write_text(NOTES)
         for command in COMMANDS:
             run(command.split(), work)
         run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *sys.argv[1:]], unpacked)

@@ -12,7 +12,8 @@ import tomllib
 from pathlib import Path
 
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
-EXTRAS = ("arrow", "genetics", "dask")
+EXTRAS = ("arrow", "genetics", "survey", "excel", "duckdb", "zstd", "text", "cells", "dask")
+"""All that bring users something: those of the extra ``all``, which a test compares."""
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)>=(?P<version>[0-9][0-9A-Za-z.]*)")
 
 
@@ -31,7 +32,7 @@ def main() -> None:
     """Write the constraints to standard output."""
     project = tomllib.loads(PYPROJECT.read_text())["project"]
     extras = [requirement for name in EXTRAS for requirement in project["optional-dependencies"][name]]
-    sys.stdout.writelines(f"{line}\n" for line in lowest([*project["dependencies"], *extras]))
+    sys.stdout.writelines(f"{line}\n" for line in lowest([*project["dependencies"], *dict.fromkeys(extras)]))
 
 
 if __name__ == "__main__":

@@ -42,6 +42,8 @@ _HOMES = {
     "decode": "data.encode",
     "BlockMoments": "moments.sums",
     "FirstMoments": "moments.sums",
+    "Moments": "models.moments",
+    "MomentsPlan": "models.moments_plan",
     "correct_second": "moments.dirichlet",
     "correct_third": "moments.dirichlet",
     "first_moments": "moments.sums",

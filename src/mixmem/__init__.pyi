@@ -20,6 +20,8 @@ from mixmem.models.crowd.model import MajorityVote as MajorityVote
 from mixmem.models.crowd.model import OneCoinDawidSkene as OneCoinDawidSkene
 from mixmem.models.gdlm import GDLM as GDLM
 from mixmem.models.gdlm import load as load
+from mixmem.models.moments import Moments as Moments
+from mixmem.models.moments_plan import MomentsPlan as MomentsPlan
 from mixmem.models.topics.model import TopicModel as TopicModel
 from mixmem.moments.anchors import Plan as Plan
 from mixmem.moments.anchors import make_plan as make_plan
@@ -80,6 +82,8 @@ __all__ = [
     "KChoice",
     "MajorityVote",
     "Matching",
+    "Moments",
+    "MomentsPlan",
     "NqpResult",
     "OneCoinDawidSkene",
     "Plan",

@@ -18,5 +18,5 @@ def needs(module: str, what: str, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise InputError(
-            f'reading {what} takes the library {module}, which is not installed; pip install "mixmem[{extra}]"'
+            f'{what} takes the library {module}, which is not installed; pip install "mixmem[{extra}]"'
         ) from error

@@ -81,7 +81,8 @@ PARAMETERS: dict[str, Allowed] = {
     "tol": Allowed("'auto' or a number from 0 to less than 1", _auto_or(_share)),
     "check_alpha0": Allowed("True or False", lambda value: isinstance(value, (bool, np.bool_))),
     "refine": Allowed(
-        "None, 'auto', 'gibbs' or 'em'", lambda value: value is None or (isinstance(value, str) and value in REFINE)
+        "None, 'auto', 'gibbs', 'integrated' or 'em'",
+        lambda value: value is None or (isinstance(value, str) and value in REFINE),
     ),
     "contamination": Allowed("'auto' or a share from 0 to less than 1", _auto_or(_share)),
     "memberships": Allowed("'mean' or 'mode'", lambda value: isinstance(value, str) and value in ("mean", "mode")),
@@ -128,3 +129,12 @@ def check_values(values: Mapping[str, Any], allowed: Mapping[str, Allowed]) -> N
     for name, value in values.items():
         if not allowed[name].test(value):
             raise InputError(f"{name} must be {allowed[name].words}; got {value!r}")
+
+
+def check_level(level: Any) -> None:
+    """Refuse a level of intervals that is no share.
+
+    >>> check_level(0.95)
+    """
+    if not isinstance(level, (int, float, np.number)) or not 0.0 < level < 1.0:
+        raise InputError(f"level is the share of intervals that hold the truth, between 0 and 1; got {level!r}")

@@ -50,6 +50,45 @@ class LineProgress(Progress):
         sys.stderr.flush()
 
 
+PATIENCE, PACE = 2.0, 0.5
+"""Seconds after which a stage is shown, and between two lines of it."""
+
+
+class PatientProgress(LineProgress):
+    """One line on a terminal's standard error, of stages that take more than two seconds; it vanishes at the end."""
+
+    @contextmanager
+    def shown(self, name: str, total: int | None) -> Iterator[Callable[[int], None]]:
+        """Say how far the stage is and how long it may take, from two seconds on."""
+        began = time.perf_counter()
+        done, said = 0, began + PATIENCE - PACE
+
+        def step(n: int) -> None:
+            nonlocal done, said
+            done, now = done + n, time.perf_counter()
+            if now - said >= PACE and total:
+                left = (now - began) * (total - done) / max(done, 1)
+                sys.stderr.write(f"\r\x1b[Kmixmem: {name} {min(done / total, 1.0):.0%}, at most {left:.0f} s left")
+                sys.stderr.flush()
+                said = now
+
+        try:
+            yield step
+        finally:
+            if said > began + PATIENCE - PACE:
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+
+
+def in_python(verbose: bool) -> Progress:
+    """Return the progress of a call from Python: a line per stage if ``verbose``, else what :func:`showing` chose, and
+    on a terminal a line of what takes long."""
+    if verbose:
+        return LineProgress()
+    silent = _SHOWN.get() is None and not sys.stderr.isatty()
+    return Progress() if silent else (_SHOWN.get() or PatientProgress)()
+
+
 class BarProgress(LineProgress):
     """Bars with an estimate of the time left, for a terminal; they vanish when a stage has ended."""
 
@@ -66,12 +105,12 @@ class BarProgress(LineProgress):
             yield lambda done: bars.advance(task, done)
 
 
-_SHOWN: ContextVar[type[Progress]] = ContextVar("progress", default=Progress)
+_SHOWN: ContextVar[type[Progress] | None] = ContextVar("progress", default=None)
 
 
 def current() -> Progress:
     """A new progress of the kind chosen by :func:`showing`; silent unless one was."""
-    return _SHOWN.get()()
+    return (_SHOWN.get() or Progress)()
 
 
 @contextmanager

@@ -15,4 +15,4 @@ Modes = tuple[Positions, Positions, Positions]
 
 SolverName = Literal["pqp", "hals", "wnmf", "lee_seung", "tpm", "nojd0", "nojd1", "meld"]
 MatchingName = Literal["procrustes", "angle"]
-RefineName = Literal["auto", "gibbs", "em"]
+RefineName = Literal["auto", "gibbs", "integrated", "em"]

@@ -231,9 +231,9 @@ def test_progress_by_options_and_terminal(monkeypatch, fitted, tmp_path, flags, 
 
 
 def test_the_first_compilation_is_announced(monkeypatch, fitted, tmp_path, capsys):
-    from mixmem.cli import compilation
+    from mixmem import kernels
 
-    monkeypatch.setattr(compilation, "_compiled", lambda: False)
+    monkeypatch.setattr(kernels, "compiled", lambda: False)
     line = "mixmem: compiling kernels for this machine, once (about 20 s)\n"
     arguments = ["memberships", fitted / "fit" / "model.mixmem", fitted / "data.csv", "--out", "-"]
     code, out, err = run(capsys, *arguments)
@@ -242,10 +242,10 @@ def test_the_first_compilation_is_announced(monkeypatch, fitted, tmp_path, capsy
     assert run(capsys, *arguments, "--quiet")[2] == ""
     monkeypatch.undo()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    assert not compilation._compiled()
+    assert not kernels.compiled()
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / f"simplex.f-1.py3{sys.version_info.minor}.nbi").touch()
-    assert compilation._compiled()
+    assert kernels.compiled()
 
 
 def test_an_interrupted_fit_leaves_nothing(monkeypatch, fitted, tmp_path, capsys):
@@ -344,7 +344,7 @@ def test_files_that_are_not_what_their_names_say(tmp_path, capsys, name):
         (["-k", 2, "--sweeps", "1.5"], "--sweeps is auto or an integer"),
         (["-k", 2, "--solver", "magic"], "solver must be one of 'pqp'"),
         (["-k", 2, "--matching", "magic"], "matching must be one of"),
-        (["-k", 2, "--refine", "magic"], "refine must be None, 'auto', 'gibbs' or 'em'; got 'magic'"),
+        (["-k", 2, "--refine", "magic"], "refine must be None, 'auto', 'gibbs', 'integrated' or 'em'; got 'magic'"),
         (["-k", 2, "--contamination", 1.5], "contamination must be 'auto' or a share from 0 to less than 1; got 1.5"),
         (["-k", 2, "--id", "whom"], "there is no column 'whom' to take row ids from; did you mean 'who'?"),
         (["-k", 2, "--kind", "x0"], "--kind is COLUMN=KIND, such as age=continuous; got 'x0'"),
@@ -1144,3 +1144,31 @@ def test_strict_says_nothing_of_a_good_fit(fitted, tmp_path, capsys):
     arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--alpha0", 0.2, "--out", tmp_path / "o"]
     code, out, _ = run(capsys, *arguments, "--strict")
     assert (code, "WARNING" in out) == (0, False)
+
+
+# --- A fit made again
+
+
+def test_fit_json_makes_the_fit_again_to_the_last_bit(tmp_path, capsys):
+    from mixmem import simulate_gdlm
+
+    rng = np.random.default_rng(0)
+    frame = simulate_gdlm(150, 8, 2, random_state=0).frame.assign(w=rng.uniform(0.5, 2.0, 150), note="a")
+    frame.to_csv(tmp_path / "odd.csv", sep=";", index=False)
+    first = ["fit", tmp_path / "odd.csv", "-k", 2, "--alpha0", 0.3, "--weight", "w", "--kind", "x1=ordinal"]
+    run(capsys, *first, "--kind", "note=ignore", "--seed", 5, "--delimiter", ";", "--jobs", 1, "--out", tmp_path / "a")
+    document = json.loads((tmp_path / "a" / "fit.json").read_text())
+    assert document["options"] == {
+        "components": "2", "kind": ["x1=ordinal", "note=ignore"], "delimiter": ";", "weight": "w", "alpha0": "0.3",
+        "seed": "5",
+    }  # fmt: skip
+    assert (tmp_path / "a" / "intervals.csv").exists()  # weights that are no whole numbers: by the jackknife
+    run(capsys, "fit", "--config", tmp_path / "a" / "fit.json", "--out", tmp_path / "b")
+    for name in ("theta.csv", "alpha.csv", "memberships.csv", "intervals.csv"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    run(capsys, "fit", "--config", tmp_path / "a" / "fit.json", "--seed", 6, "--out", tmp_path / "c")
+    assert json.loads((tmp_path / "c" / "fit.json").read_text())["options"]["seed"] == "6"
+    (tmp_path / "none.json").write_text("{}")
+    refused(capsys, "holds no options", "fit", "--config", tmp_path / "none.json", "--out", tmp_path / "d")
+    (tmp_path / "none.json").write_text("{")
+    refused(capsys, "is not JSON", "fit", "--config", tmp_path / "none.json", "--out", tmp_path / "d")

@@ -33,8 +33,10 @@ def test_files_of_a_fit(table, tmp_path, capsys):
     assert main(["topics", str(table), "-k", "2", "--out", str(out), "--id", "name", "--by", "kind"]) == 0
     assert {path.name for path in out.iterdir()} == FILES | {"topics_by.csv"}
     said = capsys.readouterr().out
-    assert "120 documents, 24 words" in said
-    assert "report.html (open this)" in said
+    assert "2 topics in 120 documents of 24 different words" in said
+    assert "  topic    share of tokens  words that stand for it" in said
+    assert f"{out / 'report.html'}" in said
+    assert "(open this)" in said
     topics, memberships = pl.read_csv(out / "topics.csv"), pl.read_csv(out / "memberships.csv")
     assert topics.columns == ["word", "topic_1", "topic_2"]
     assert topics["topic_1"].sum() == pytest.approx(1)

@@ -332,3 +332,14 @@ def test_odd_beginnings_and_ends_of_lines(tmp_path, change):
     (tmp_path / "d.csv").write_bytes(change(csv()).encode())
     table, _ = coded(tmp_path / "d.csv")
     assert (kinds_of(table), table.n_rows) == (KINDS, N)
+
+
+def test_what_is_said_of_a_packed_file_names_that_file(tmp_path):
+    path = tmp_path / "packed.csv.bz2"
+    path.write_bytes(bz2.compress(csv(sep=";").encode()))
+    assert read_table(path).remarks == (f"{path}: columns are parted by semicolons; say --delimiter if that is wrong",)
+
+
+def test_the_documentation_lists_every_file():
+    page = Path(__file__).parents[2] / "docs" / "files.md"
+    assert [nasty.name for nasty in FILES if f"| `{nasty.name}` |" not in page.read_text(encoding="utf-8")] == []

@@ -222,7 +222,7 @@ def test_an_unknown_kind_is_refused():
 # --- No stage knows kinds by name
 
 KIND_NAMES = {"categorical", "binary", "ordinal", "dosage", "count", "continuous"}
-KIND_CLASSES = {"Categorical", "Dosage", "Count", "Continuous"}
+KIND_CLASSES = {"Categorical", "Ordinal", "Dosage", "Count", "Continuous"}
 
 
 def named_kinds(path):

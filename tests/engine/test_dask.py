@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import polars as pl
@@ -110,13 +113,37 @@ def _square(number: int) -> int:
     return number**2
 
 
+def _worker(address: str) -> subprocess.Popen[bytes]:
+    """Start a worker as a process of its own, which nobody starts again, and which finds this file."""
+    root = str(Path(__file__).parents[2])
+    paths = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen([*command, "--no-dashboard"], env={**os.environ, "PYTHONPATH": paths}, **quiet)
+
+
 @pytest.mark.slow
 def test_the_only_worker_is_killed(tmp_path):
     with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
-        found = Dask(client).total("count", Numbers(str(tmp_path / "killed")), 5, lambda _: None)
+        workers = [_worker(client.scheduler.address)]
+
+        def replace_the_first() -> None:
+            workers[0].wait()
+            workers.append(_worker(client.scheduler.address))
+
+        thread = Thread(target=replace_the_first)
+        thread.start()
+        try:
+            client.wait_for_workers(1, timeout=120)
+            found = Dask(client).total("count", Numbers(str(tmp_path / "killed")), 5, lambda _: None)
+        finally:
+            workers[0].kill()
+            thread.join()
+            workers[1].kill()
+            workers[1].wait()
     assert (tmp_path / "killed").exists()
     assert found.root == Local().total("count", Numbers(), 5, lambda _: None).root
 

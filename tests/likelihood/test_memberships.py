@@ -7,7 +7,7 @@ from scipy.special import gammaln
 
 from mixmem import Schema, Variable, fit_rows, rmse, row_likelihood, simulate_gdlm
 from mixmem.data.coding import Coding
-from mixmem.data.encode import Encoded
+from mixmem.data.encode import Encoded, encode
 from mixmem.kernels.gibbs import membership_posterior
 from mixmem.likelihood.table import LikelihoodTable
 
@@ -77,7 +77,20 @@ def test_means_are_those_of_sampled_memberships():
     assert errors[0] < errors[1]
 
 
-def test_long_rows_take_the_mode():
-    drawn = simulate_gdlm(20, 300, 4, alpha=0.3, random_state=9)
+def test_long_rows_take_the_mean_and_it_errs_less():
+    drawn = simulate_gdlm(400, 300, 4, alpha=0.3, random_state=9)
     found, mode = (fit_rows(drawn.encoded, drawn.theta, drawn.alpha, memberships=rule) for rule in ("mean", "mode"))
-    assert (found.memberships == mode.memberships).all()
+    assert rmse(drawn.memberships, found.memberships) < rmse(drawn.memberships, mode.memberships)
+    assert np.allclose(found.memberships.sum(axis=1), 1.0)
+    assert (found.conditional < mode.conditional + 1.0).all()
+    assert (found.n_steps == mode.n_steps).all()
+
+
+def test_rows_of_a_long_table_with_few_cells_take_the_mode():
+    drawn = simulate_gdlm(3, 120, 4, alpha=0.3, random_state=9)
+    frame = drawn.frame.astype(object)
+    frame.iloc[0, 60:] = None
+    table = encode(frame, drawn.schema)
+    found, mode = (fit_rows(table, drawn.theta, drawn.alpha, memberships=rule) for rule in ("mean", "mode"))
+    assert (found.memberships[0] == mode.memberships[0]).all()
+    assert (found.memberships[1:] != mode.memberships[1:]).any(axis=1).all()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import digamma, softmax
 
-from mixmem.crowd import DawidSkene, error_rate, expected_error, read_labels
+from mixmem.crowd import DawidSkene, MajorityVote, error_rate, expected_error, read_labels
 from mixmem.kernels import reference
 from mixmem.models.crowd import ebcc, votes
 from mixmem.models.crowd.dependence import DISCOUNT, Dependence, measure
@@ -239,3 +239,25 @@ def test_every_model_predicts_what_it_fitted(model):
     np.testing.assert_allclose(again.sum(axis=1), 1.0)
     assert fitted.errors_.groupby("worker").sum().to_numpy() == pytest.approx(1.0)
     assert fitted.skills_.index.name == "worker"
+
+
+def test_classes_do_not_collapse_where_workers_gave_few_labels():
+    """Workers who gave four labels each prefer one of two classes: all tasks would become that class."""
+    rng = np.random.default_rng(3)
+    truth = rng.integers(2, size=600)
+    task = np.repeat(np.arange(600), 4)
+    worker = rng.permutation(len(task)) // 4
+    right = np.where(truth[task] == 1, 0.8, 0.55)  # a class that workers often miss
+    label = np.where(rng.random(len(task)) < right, truth[task], 1 - truth[task])
+    model = DawidSkene().fit(np.column_stack([task, worker, label]))
+    votes = np.bincount(label) / len(label)
+    assert (model.priors_.to_numpy() > 0.45 * votes).all()
+    worse = error_rate(model.probas_, truth) - error_rate(MajorityVote().fit(model.encoded_).probas_, truth)
+    assert worse <= 0.01
+
+
+def test_votes_are_heard_as_far_as_workers_are_unknown():
+    rows = [(f"t{i}", f"w{i}-{j}", int(j > 0)) for i in range(20) for j in range(3)]
+    shares = [voice.share for voice in DawidSkene().fit(rows)._fit.voices]
+    assert shares[-1] == pytest.approx(0.8)  # one label each beside four of all workers
+    assert sum(shares) == pytest.approx(1.0)

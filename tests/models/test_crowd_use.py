@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -73,6 +74,21 @@ def test_a_column_per_worker_is_a_table_of_labels(tmp_path):
         assert "every other column as a worker" in labels.note
 
 
+def test_the_truth_in_a_wide_table_is_no_worker():
+    frame = pd.DataFrame({"image": ["i1", "i2", "i3"], "ann": ["a", "b", "a"], "bob": ["a", "b", "b"]})
+    labels = read_labels(frame.assign(**{"Ground truth": ["a", "b", "a"]}))
+    assert labels.worker_ids.tolist() == ["ann", "bob"]
+    assert "left out 'Ground truth'" in labels.note
+
+
+def test_files_of_mechanical_turk_are_understood():
+    labels = read_labels(pd.DataFrame(ROWS, columns=["HITId", "WorkerId", "Answer.animal"]).assign(Reward=0.1))
+    assert labels.classes.tolist() == ["cat", "dog"]
+    two = pd.DataFrame(ROWS, columns=["HITId", "WorkerId", "Answer.animal"]).assign(**{"Answer.age": 3})
+    with pytest.raises(InputError, match="there is no column 'task'"):
+        read_labels(two)
+
+
 def test_numbers_in_a_wide_table_with_gaps_stay_whole():
     labels = read_labels(pd.DataFrame({"item": list("abcd"), "w1": [1, 2, np.nan, 1], "w2": [1.0, 1.0, 2.0, np.nan]}))
     assert labels.classes.tolist() == [1, 2]
@@ -91,6 +107,21 @@ def test_labels_alike_are_told_and_can_be_joined():
     with pytest.warns(FitWarning, match="differ in case or blanks only"):
         assert len(DawidSkene().fit(rows).classes_) == 4
     assert DawidSkene(clean=True).fit(rows).classes_.tolist() == ["no", "yes"]
+
+
+def test_gold_is_spelled_as_the_labels_are():
+    model = DawidSkene(clean=True).fit(ROWS, {"t1": "Dog "})
+    assert model.classes_.tolist() == ["cat", "dog"]
+    assert model.labels_["t1"] == "dog"
+
+
+def test_refusals_of_a_truth_name_its_own_option_and_count_the_tasks(tmp_path):
+    pd.DataFrame({"a": ["t1"], "b": ["cat"]}).to_csv(tmp_path / "truth.csv", index=False)
+    with pytest.raises(InputError, match="--truth-columns on the command line"):
+        read_truth(tmp_path / "truth.csv")
+    rows = [(f"t{i}", "ann", "cat") for i in range(9)]
+    with pytest.raises(InputError, match=re.escape("'t0', 't1', 't2', ... (9 in all) here")):
+        DawidSkene().fit(rows, {"x": "cat"})
 
 
 def test_numbers_as_labels_are_told():

@@ -244,7 +244,7 @@ def test_saved_models_come_back_whole(tmp_path):
         ({"n_partitions": 0}, "n_partitions must be 'auto' or an integer of at least 1"),
         ({"solver": "magic"}, "solver must be one of 'pqp'"),
         ({"matching": "luck"}, "matching must be one of 'procrustes', 'angle'; got 'luck'"),
-        ({"refine": "magic"}, "refine must be None, 'auto', 'gibbs' or 'em'; got 'magic'"),
+        ({"refine": "magic"}, "refine must be None, 'auto', 'gibbs', 'integrated' or 'em'; got 'magic'"),
         ({"contamination": 1.0}, "contamination must be 'auto' or a share from 0 to less than 1; got 1.0"),
         ({"n_jobs": 0}, "n_jobs must be None"),
         ({"memory_limit": "much"}, "memory_limit must be None or a number of bytes, such as 2000000000 or '2GB'"),

@@ -27,6 +27,11 @@ def sampled():
     return GDLM(4, alpha0=1.2, refine="gibbs", random_state=0).fit(TABLE.encoded)
 
 
+@pytest.fixture(scope="module")
+def few_sampled():
+    return small("gibbs", FEW)
+
+
 def small(refine=None, table=SMALL.frame, **options):
     return GDLM(3, alpha0=0.9, refine=refine, variables=KINDS, random_state=0).fit(table, **options)
 
@@ -92,12 +97,13 @@ def test_theta_is_told_by_statistic(moments):
 
 
 @pytest.mark.parametrize("refine", [None, pytest.param("gibbs", marks=pytest.mark.slow)])
-def test_units_change_nothing_but_the_units(refine):
+def test_units_change_nothing_but_the_units(refine, request):
     """Continuous columns times 1000: memberships differed by 2e-15 when written."""
     frame = SMALL.frame if refine is None else FEW
     reals = [name for name in frame if name.startswith("real")]
     large = frame.assign(**{name: 1000.0 * frame[name] for name in reals})
-    one, other = small(refine, frame), small(refine, large)
+    one = small(refine, frame) if refine is None else request.getfixturevalue("few_sampled")
+    other = small(refine, large)
     assert np.abs(one.transform(frame) - other.transform(large)).max() < 1e-6
     scale = [{"mean": 1e3, "variance": 1e6}[s] if v in reals else 1.0 for v, _, s in SMALL.schema.labels]
     assert np.allclose(other._theta, one._theta * np.array(scale)[:, None], rtol=1e-6, atol=1e-9)
@@ -175,9 +181,9 @@ def test_the_same_bits_at_any_number_of_threads(refine):
 
 
 @pytest.mark.parametrize("refine", [None, "gibbs"])
-def test_saved_models_come_back_whole(refine, tmp_path):
+def test_saved_models_come_back_whole(refine, tmp_path, request):
     table = FEW
-    model = small(refine, table)
+    model = small(refine, table) if refine is None else request.getfixturevalue("few_sampled")
     model.save(tmp_path / "m.mixmem")
     again = load(tmp_path / "m.mixmem")
     pd.testing.assert_frame_equal(again.theta_, model.theta_, check_exact=True)

@@ -198,6 +198,12 @@ def test_empty_and_short_documents_are_kept_and_counted():
     np.testing.assert_allclose(model.transform(counts)[300], model.alpha_ / model.alpha_.sum())
 
 
+def test_new_documents_that_are_transposed_are_refused():
+    model = TopicModel(2, random_state=0).fit(DRAWN.counts[:50])
+    with pytest.raises(InputError, match="looks transposed; expected one row per document and one column per word"):
+        model.transform(DRAWN.counts[:60].T)
+
+
 def test_doubtful_matrices_are_said():
     with pytest.warns(FitWarning, match="looks transposed"):
         TopicModel(2, random_state=0).fit(DRAWN.counts.T)

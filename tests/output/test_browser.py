@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from mixmem.cli import main
 from mixmem.output.groups import Groups
 from tests.output.test_page import document, drawn, page_of
 
@@ -59,7 +60,7 @@ def opened(browser):
     """Open an address, and in the end hold against it whatever it complained of or asked the network for."""
     complaints, contexts = [], []
 
-    def opened(address, **settings):
+    def opened(address, ready="html[data-ready=yes]", **settings):
         context = browser.new_context(**{"viewport": {"width": 1180, "height": 900}, **settings})
         contexts.append(context)
         page = context.new_page()
@@ -72,7 +73,7 @@ def opened(browser):
             ),
         )
         page.goto(address)
-        page.wait_for_selector("html[data-ready=yes]")
+        page.wait_for_selector(ready)
         return page
 
     yield opened
@@ -219,3 +220,21 @@ def test_it_prints_whole(written, opened):
     assert not page.locator(".controls").first.is_visible()
     assert len(page.pdf()) > 50_000
     assert page.locator("#cards .card svg").count() == 31 - 1  # those listed, seen or not
+
+
+def test_the_map_of_topics_answers_offline(opened, tmp_path):
+    """A circle per topic; a click shows its words, and the slider puts others first."""
+    sports, laws = "goal goal goal match late team", "vote vote vote law new party"
+    (tmp_path / "notes.csv").write_text("text\n" + f"{sports} day\n{laws} day\n{sports} cup\n{laws} act\n" * 10)
+    words = ["topics", str(tmp_path / "notes.csv"), "-k", "2", "--out", str(tmp_path / "out"), "--quiet"]
+    assert main(words) == 0
+    page = opened((tmp_path / "out" / "report.html").as_uri(), ready="#map circle")
+    assert page.locator("#map circle").count() == 2
+    first = []
+    for h in range(2):
+        page.locator("#map circle").nth(h).click()
+        first.append(page.locator("#words tr").first.inner_text().split()[0])
+    assert sorted(first) == ["goal", "vote"]
+    before = page.inner_text("#words")
+    page.locator("#slider").evaluate("e => { e.value = 0; e.dispatchEvent(new Event('input', {bubbles: true})); }")
+    assert page.inner_text("#words") != before

@@ -18,7 +18,8 @@ from mixmem.likelihood.contamination import clean_theta, noisy_theta
 from mixmem.likelihood.table import LikelihoodTable
 from mixmem.progress import Progress
 from mixmem.refinement import gibbs
-from mixmem.refinement.gibbs import LOG_ETA, Batch, Chain, Unknowns, draw_slice, sample_posterior
+from mixmem.refinement.gibbs import LOG_ETA, Batch, Chain, Unknowns, sample_posterior
+from mixmem.refinement.slice_sampling import draw_slice
 
 TABLE = simulate_gdlm(700, 12, 3, noise=0.1, random_state=1)
 

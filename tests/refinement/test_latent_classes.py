@@ -57,7 +57,7 @@ def test_what_the_moments_reach():
 
 @pytest.mark.slow
 def test_more_components_than_anchors_can_hold_are_fitted():
-    drawn = simulate_gdlm(4000, 16, 10, n_levels=2, alpha=0.1, random_state=1)
+    drawn = simulate_gdlm(1500, 16, 10, n_levels=2, alpha=0.1, random_state=1)
     model = GDLM(10, alpha0=1.0, random_state=0).fit(drawn.encoded)
     assert model.report_.start.way == "latent classes"
     assert "no-guarantee" in [notice.code for notice in model.report_.warnings]

@@ -143,3 +143,9 @@ def test_sizes_for_reading():
     assert [in_bytes(size) for size in (12, 1500, 250_000_000, 2_500_000_000_000)] == [
         "12 bytes", "1.5 kB", "250 MB", "2.5 TB",
     ]  # fmt: skip
+
+
+def test_latent_classes_have_the_limit_too():
+    items = simulate_gdlm(4000, 6, 2, n_levels=2, random_state=0).encoded  # moments carry two components
+    with pytest.raises(InputError, match=r"the fit with 5 components needs about .* but memory_limit"):
+        GDLM(5, alpha0=0.3, refine=None, memory_limit=200_000).fit(items)

@@ -46,7 +46,7 @@ def test_partitions_that_cannot_be_had_are_told_with_the_reason():
         "most 3 partitions, or name fewer anchors"
     )
     (notice,) = told(plan=replace(plan, partitions=0, asked=5))
-    assert "0 were made: the 4 anchors are all there are: none is left; leave the number" in notice.text
+    assert "0 were made: all 4 variables are anchors, so that none is left to split; leave the number" in notice.text
     assert told(plan=replace(plan, asked=3)) == told(plan=replace(plan, asked=None)) == []
 
 
@@ -123,3 +123,37 @@ def test_python_warns_of_serious_ones_by_our_class():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert GDLM(3, alpha0=0.6, refine=None, random_state=0).fit(DRAWN.codes).report_.warnings == []
+
+
+def test_maxima_that_lie_apart_are_told():
+    (notice,) = told(apart=0.21)
+    assert (notice.code, notice.severity) == ("several-maxima", "serious")
+    assert "memberships that lie 0.21 apart" in notice.text
+
+
+def test_copies_are_told():
+    (notice,) = told(structure=replace(THERE, copies=(["a", "b", "c"], ["d", "e"])))
+    assert (notice.code, notice.severity) == ("copied-variables", "minor")
+    assert notice.text.startswith(
+        "'a', 'b' and 'c' say the same in every row, and so do the columns of 1 further group: "
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "told"),
+    [
+        ("mixmem.models._learner", "structure_of", "a look at the table's structure"),
+        ("mixmem.models._learner", "fit_rows", "a look at the rows' memberships"),
+        ("mixmem.refinement.choose", "row_likelihood", "the likelihood of rows before and after refinement"),
+    ],
+)
+def test_a_fit_is_not_lost_to_a_look_at_it(monkeypatch, place, name, told):
+    def fail(*given, **options):
+        raise ZeroDivisionError("by chance")
+
+    monkeypatch.setattr(f"{place}.{name}", fail)
+    method = None if name == "structure_of" else "gibbs"
+    model = GDLM(2, alpha0=0.4, refine=method, random_state=0).fit(DRAWN.encoded.take(slice(0, 60)))
+    (notice,) = [notice for notice in model.report_.warnings if notice.code == "diagnostic-failed"]
+    assert notice.message.startswith(f"{told} could not be made (ZeroDivisionError: by chance)")
+    assert model.transform(DRAWN.encoded).shape == (400, 2)

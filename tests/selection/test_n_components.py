@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixmem import InputError, choose_k, simulate_gdlm
+from mixmem import InputError, choose_k, encode, simulate_gdlm
 from mixmem.engine.local import threads
 from mixmem.results.simulate import simulate_mixed
 from mixmem.selection import n_components as choice
@@ -137,16 +137,40 @@ def test_reasons_for_what_is_not_plain():
     spectrum = Spectrum(np.array([3.0, 2.0, 0.1, 0.1]), np.ones(4))
     table = _table([1, 4, 6, 7], 1, held_out, error, stability, spectrum)
     assert table["why"].tolist() == ["less likely", "recommended", "not found again (0.30)", "less likely"]
-    said = " ".join(_reasons(table, spectrum))
+    said = " ".join(_reasons(table, spectrum, 500))
     assert "(than under 1 by 3.990 ± 0.100 per row)" in said
     assert "more likely still under k = 6, by 0.010 ± 0.002 per row, but its weakest component agrees by 0.30" in said
     assert "The spectrum shows 3 (2 of 4 singular values" in said
     full = Spectrum(np.array([3.0, 2.0]), np.ones(2))
-    said = " ".join(_reasons(_table([1, 4], 1, held_out[:2], error[:2], stability[:2], full), full))
+    said = " ".join(_reasons(_table([1, 4], 1, held_out[:2], error[:2], stability[:2], full), full, 500))
     assert _notes([1, 4], [1, 4], 1, DRAWN, DRAWN) == ["The number is the largest tried: try larger ones."]
     assert _notes([1, 4], [1, 4], 0, DRAWN, DRAWN) == []
     assert _notes([1, 4, 5], [1, 4], 1, DRAWN, DRAWN) == ["Not tried: k = 5, more than the variables can carry."]
     assert "The spectrum shows 3 components or more (2 of 2 singular values" in said
+
+
+def test_one_component_that_is_no_good_fit_says_so():
+    spectrum, error = Spectrum(np.array([3.0]), np.ones(1)), np.array([0.0, 0.1])
+    stability = np.array([[1.0, 1.0], [0.5, 0.3]])
+    (said, _) = _reasons(_table([1, 4], 0, np.array([-9.0, -5.0]), error, stability, spectrum), spectrum, 50)
+    assert said.startswith("k = 1 is what holds, not what fits best")
+    assert (
+        "more likely under k = 4, by 4.000 ± 0.100 per row (its weakest component agrees by 0.30; 0.85 is asked" in said
+    )
+    assert "halves of the rows, 25 each, are too few to show" in said
+
+
+def test_copies_are_named_where_k_is_chosen():
+    copied = encode(np.column_stack([DRAWN.codes, DRAWN.codes[:, :1]]))
+    (note,) = _notes([1, 4], [1, 4], 0, copied, copied)
+    assert note.endswith(
+        "say the same in every row: copies make components of their own; leave all but one out and choose again."
+    )
+
+
+def test_two_variables_are_too_few(table):
+    with pytest.raises(InputError, match="2 variables cannot tell how many components there are"):
+        choose_k(table.codes[:, :2], (1, 4))
 
 
 def test_covariance_is_that_of_the_levels(table):

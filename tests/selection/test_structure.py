@@ -74,6 +74,33 @@ def test_idle_variables_are_named():
     assert found.idle == ["junk"]
 
 
+def test_few_rows_name_few_variables_idle():
+    tables = [simulate_gdlm(40, 12, 3, alpha=0.3, random_state=seed).encoded for seed in range(20)]
+    assert np.mean([len(looked(table).idle) for table in tables]) < 1.0
+
+
+def test_shuffles_find_what_the_sums_leave_in_doubt(monkeypatch):
+    drawn = [
+        simulate_gdlm(200, 20, 6, n_levels=3, alpha=0.3, noise=0.2, random_state=seed).encoded for seed in range(8)
+    ]
+    shuffled = [looked(table).found for table in drawn]
+    monkeypatch.setattr(structure, "SHUFFLED_WORK", 0)
+    assert sum(shuffled) > sum(looked(table).found for table in drawn)
+
+
+def test_copies_are_named_and_are_no_structure():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({f"c{j}": rng.integers(0, 3, 600).astype(str) for j in range(6)})
+    frame["x"], frame["y"] = rng.standard_normal(600), rng.standard_normal(600)
+    frame = frame.assign(
+        again=frame["c2"], renamed=frame["c2"].map({"0": "b", "1": "c", "2": "a"}), feet=3.28 * frame["x"]
+    )
+    found = looked(encode(frame))
+    assert found.copies == (["c2", "again", "renamed"], ["x", "feet"])
+    assert not found.found
+    assert looked(encode(frame.assign(nearly=frame["c1"].where(frame.index != 599, "2")))).copies == found.copies
+
+
 def test_what_the_first_look_does_not_see_a_second_does(monkeypatch):
     monkeypatch.setattr(structure, "QUICK", (10_000, 3, 100))
     found = looked(simulate_gdlm(600, 12, 2, random_state=0).encoded)

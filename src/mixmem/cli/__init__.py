@@ -24,6 +24,10 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells give it: 128 and the number of the signal."""
 
 
+COMPLETING = "_MIXMEM_COMPLETE"
+"""Set by a shell that asks for completions."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (by default the program's own) and return its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
@@ -83,6 +87,8 @@ def _run(arguments: list[str]) -> int:
 
     # The command is called without typer's own main, which would turn interruptions and exits into its own.
     command = typer.main.get_command(app)
+    if COMPLETING in os.environ:  # a shell asks what may stand here
+        command.main(prog_name="mixmem")
     try:
         with warnings.catch_warnings(), command.make_context("mixmem", arguments) as context:
             warnings.simplefilter("ignore", FitWarning)  # the result says so itself

@@ -7,17 +7,28 @@ from typing import Annotated
 
 import typer
 
-from mixmem.cli import crowd_options, experiment_options, option_values, options, running, topic_options
+from mixmem.cli import (
+    crowd_options,
+    experiment_options,
+    moments_commands,
+    moments_options,
+    option_values,
+    options,
+    running,
+    topic_options,
+)
 from mixmem.cli import reproduce as reproducing
+from mixmem.cli.examples import EXAMPLES
+from mixmem.errors import InputError
 
 app = typer.Typer(
-    add_completion=False,
     rich_markup_mode=None,  # rich would cost --help a quarter of a second
     pretty_exceptions_enable=False,
     help="Mixed membership models: hidden components of a table, and every row's memberships in them. "
     "Start with: mixmem demo",
 )
 app.add_typer(reproducing.app, name="reproduce")
+app.add_typer(moments_commands.app, name="moments")
 
 
 def _version(wanted: bool) -> None:
@@ -40,7 +51,7 @@ def start(
         typer.echo(context.get_help())
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["demo"])
 def demo(
     out: options.OutFolder = Path("mixmem-demo"),
     seed: options.Seed = 0,
@@ -48,7 +59,10 @@ def demo(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Simulate a survey, fit it, compare with the truth, write a report: the first thing to run."""
+    """Fit a simulated survey and write a report: run this first.
+
+    The fit is compared with the truth that the survey was drawn from.
+    """
     from mixmem.cli.console import demo_text
     from mixmem.cli.demo import run_demo
 
@@ -58,11 +72,14 @@ def demo(
         typer.echo(demo_text(result, out))
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["fit"])
 def fit(
-    data: options.Data,
-    components: options.Components,
+    context: typer.Context,
     out: options.OutFolder,
+    data: options.FitData = None,
+    components: options.FitComponents = None,
+    moments: moments_options.MomentsFile = None,
+    sample: moments_options.SampleFile = None,
     id_column: options.Id = None,
     kind: options.Kind = None,
     missing: options.Missing = None,
@@ -101,7 +118,19 @@ def fit(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Find the components of a table and every row's memberships."""
+    """Find the components of a table and every row's memberships.
+
+    With --moments the components are found from sums over its parts, without the rows.
+    """
+    if moments is not None:
+        moments_commands.fit_sums(context, moments, sample, out, jobs=jobs, strict=strict, quiet=quiet, verbose=verbose)
+        return
+    if data is None:
+        raise InputError("Missing argument 'DATA': expected a table, or sums that moments merge wrote with --moments")
+    if components is None:
+        raise InputError("Missing option '-k': expected the number of components")
+    if sample is not None:
+        raise InputError("--sample goes with sums; expected it beside --moments, or not at all")
     from mixmem.cli.admixture import fit_places, refuse_for, write_admixture
     from mixmem.cli.console import fit_text
     from mixmem.cli.fit import run_fit, write_fit
@@ -139,6 +168,7 @@ def fit(
             data, settings, described=described, grouped=grouped, folds=cv, quiet=quiet, accept=accept,
             folder=places.folder, scheduler=scheduler,
         )  # fmt: skip
+        result.document["options"] = option_values.as_typed(context)
         write_fit(places.folder, result)
         write_admixture(places, result)
     if not quiet:
@@ -148,7 +178,7 @@ def fit(
     running.end_strictly(strict, result.notices)
 
 
-@app.command("choose-k")
+@app.command("choose-k", epilog=EXAMPLES["choose-k"])
 def choose_k(
     data: options.Data,
     out: options.OutFolder,
@@ -191,7 +221,7 @@ def choose_k(
         typer.echo(choice_text(result, out))
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["memberships"])
 def memberships(
     model: options.Model,
     data: options.Data,
@@ -207,7 +237,7 @@ def memberships(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Find the memberships of a table's rows in the components of a fitted model.
+    """Find the memberships of further rows by a fitted model.
 
     The values that meant a missing cell when the model was fitted mean so again; --missing adds further ones.
     """
@@ -222,7 +252,7 @@ def memberships(
             write(frame)
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["impute"])
 def impute(
     model: options.Model,
     data: options.Data,
@@ -236,10 +266,11 @@ def impute(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Fill the missing cells of a table with what a fitted model makes most likely; all else stays as it is.
+    """Fill the missing cells of a table by a fitted model.
 
-    The values that meant a missing cell when the model was fitted mean so again; --missing adds further ones.
-    Genotypes are written as numbers of copies of the second allele.
+    Each gets what the model makes most likely; all else stays as it is. The values that meant a missing cell when the
+    model was fitted mean so again; --missing adds further ones. Genotypes are written as numbers of copies of the
+    second allele.
     """
     from mixmem.cli.impute import filled_table
     from mixmem.output.tables import refuse_overwriting, table_writer
@@ -252,7 +283,7 @@ def impute(
         write(filled_table(model, data, described, jobs=jobs, quiet=quiet))
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["compare"])
 def compare(
     folder: options.FitFolder,
     data: options.Data,
@@ -271,9 +302,10 @@ def compare(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Compare groups of rows by their mean memberships, with intervals, a test and a picture.
+    """Compare groups of rows by their mean memberships.
 
-    Averages of estimated memberships make groups look too much alike; these means are corrected for that.
+    The means come with intervals, a test and a picture. Averages of estimated memberships make groups look too much
+    alike; these means are corrected for that.
     """
     from mixmem.cli.compare import COMPARE_FILES, compare_text, run_compare, write_compare
     from mixmem.storage.atomic import staged_folder
@@ -289,7 +321,7 @@ def compare(
         typer.echo(compare_text(result, where))
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["crowd"])
 def crowd(
     labels: crowd_options.LabelTable,
     out: options.OutFolder,
@@ -314,7 +346,10 @@ def crowd(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Find the true labels of tasks that a crowd has labelled, and how far to trust every worker."""
+    """Find true labels, and how far to trust every worker.
+
+    The tasks were labelled by a crowd whose workers err, each in ways of their own.
+    """
     from mixmem.cli.crowd import CROWD_FILES, CrowdInput, crowd_text, names_of, run_crowd, truth_names, write_crowd
     from mixmem.storage.atomic import staged_folder
 
@@ -346,7 +381,7 @@ def crowd(
     running.end_strictly(strict, result.notices)
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["topics"])
 def topics(
     corpus: topic_options.CorpusPath,
     components: topic_options.Topics,
@@ -373,7 +408,10 @@ def topics(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Find the topics of documents, the words that stand for them, and every document's memberships."""
+    """Find the topics of documents and their memberships.
+
+    Each topic is shown with the words that stand for it.
+    """
     from mixmem.cli.topics import TOPIC_FILES, Reading, run_topics, topics_text, write_topics
     from mixmem.storage.atomic import staged_folder
 
@@ -396,7 +434,7 @@ def topics(
     running.end_strictly(strict, result.notices)
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["simulate"])
 def simulate(
     rows: experiment_options.Rows,
     components: options.Components,
@@ -429,7 +467,7 @@ def simulate(
         )
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["info"])
 def info(
     data: options.Data,
     id_column: options.Id = None,
@@ -441,7 +479,10 @@ def info(
     columns: options.Columns = "useful",
     verbose: options.Verbose = False,
 ) -> None:
-    """Show what would be fitted: variables, kinds, levels, missing cells, and what is wrong with them."""
+    """Show what would be fitted, and what is wrong with it.
+
+    Every variable is listed with its kind, its levels and its missing cells.
+    """
     from mixmem.cli.info import describe, refusal
 
     dialect = option_values.dialect_of(delimiter, decimal, header)
@@ -452,7 +493,7 @@ def info(
     refusal(description)
 
 
-@app.command()
+@app.command(epilog=EXAMPLES["report"])
 def report(
     folder: options.FitFolder,
     by: options.By = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     from mixmem.models._learner import Learner
 
 
+CONTENTS = {
+    "report.html": "all of it, to look at",
+    "theta.csv": "probabilities and statistics of every variable in every component",
+    "alpha.csv": "how common components are",
+    "memberships.csv": "every row's share in every component",
+    "intervals.csv": "standard errors and 95 % intervals",
+    "groups.csv": "the rows' groups",
+    "model.mixmem": "the model, for mixmem memberships, impute and compare, and mixmem.load",
+    "fit.json": "settings, timings, diagnostics; mixmem fit --config makes it again",
+}
+"""What the files of a fit hold."""
 LOOKED_AT = {"report.html": "what the components are", "demo.png": "estimate against truth"}
 """Files of the demonstration to look at."""
 
@@ -31,24 +42,18 @@ LOOKED_AT = {"report.html": "what the components are", "demo.png": "estimate aga
 
 def fit_text(run: FitRun, out: Path) -> str:
     """What was found, in a few lines."""
-    names = (
-        "report.html",
-        "theta.csv",
-        "alpha.csv",
-        "memberships.csv",
-        "intervals.csv",
-        "groups.csv",
-        "model.mixmem",
-        "fit.json",
-    )
     doubts = run.model.report_.warnings  # what could not be made beside the fit was told when it failed
-    return "\n".join([*warned(doubts), *_found(run), *noted(doubts), written(out, names, "report.html")])
+    return "\n".join(
+        [*warned(doubts), *_found(run), *noted(doubts), written(out, tuple(CONTENTS), "report.html", CONTENTS)]
+    )
 
 
-def written(out: Path, names: Sequence[str], page: str = "") -> str:
-    """Say which files there are in a folder; one of them, the page, is to be opened."""
-    there = [name + " (open this)" * (name == page) for name in names if (out / name).exists()]
-    return f"in {out}: {', '.join(there)}"
+def written(out: Path, names: Sequence[str], page: str = "", contents: Mapping[str, str] | None = None) -> str:
+    """Say which files there are in a folder and what they hold, a line each; one of them, the page, is to be opened."""
+    there = [name for name in names if (out / name).exists()]
+    width = max((len(str(out / name)) for name in there), default=0)
+    notes = {name: (contents or {}).get(name, "") + " (open this)" * (name == page) for name in there}
+    return "\n".join(["", "written", *(f"  {out / name!s:<{width}}  {notes[name].strip()}".rstrip() for name in there)])
 
 
 def warned(notices: Sequence[Notice]) -> list[str]:

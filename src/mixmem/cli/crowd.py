@@ -18,7 +18,7 @@ from mixmem.cli.console import noted, warned, written
 from mixmem.errors import InputError
 from mixmem.models.crowd.agreement import agreement
 from mixmem.models.crowd.columns import plain_values
-from mixmem.models.crowd.labels import Labels, known_classes, read_labels, read_truth
+from mixmem.models.crowd.labels import Labels, known_classes, read_labels, read_truth, spelled_alike
 from mixmem.models.crowd.model import DawidSkene
 from mixmem.models.crowd.scoring import calibration_error, error_rate, expected_error, log_loss
 from mixmem.output.crowd_page import random_workers, render_crowd_page
@@ -90,6 +90,8 @@ def run_crowd(source: CrowdInput, settings: Mapping[str, Any], *, quiet: bool = 
             for path in (source.truth, source.gold)
         )
         table = read_labels(source.labels, columns=model.columns, clean=model.clean)
+        if truth is not None and model.clean:
+            truth = spelled_alike(truth, table.classes)
         voice = None if source.classifier is None else _probabilities(source.classifier, table)
         if truth is not None and source.update is None:
             known_classes(table, truth)  # refuses ids that do not go together before the fit

@@ -31,8 +31,8 @@ CrowdModel = Annotated[
     str,
     typer.Option(
         "--model", metavar="NAME",
-        help="blend, community, ds, ibcc, ebcc, one_coin, mace, glad, minimax, bwa, wawa or majority; auto picks by "
-        "labels held out.",
+        help="How workers err: blend, community, ds, ibcc, ebcc, one_coin, mace, glad, minimax, bwa, wawa or majority; "
+        "auto picks by labels held out.",
     ),
 ]  # fmt: skip
 Update = Annotated[
@@ -60,10 +60,15 @@ Classifier = Annotated[
 ]  # fmt: skip
 Ratings = Annotated[
     str | None,
-    typer.Option("--ratings", metavar="bias|mean|median", help="The labels are numbers: find each task's value."),
+    typer.Option(
+        "--ratings", metavar="bias|mean|median", help="Take the labels as numbers, and find each task's value."
+    ),
 ]
 CrowdStart = Annotated[
-    str, typer.Option("--start", metavar="NAME", help="majority, tensor (three groups of workers) or ptpqp.")
+    str,
+    typer.Option(
+        "--start", metavar="NAME", help="Where the fit begins: majority, tensor (three groups of workers) or ptpqp."
+    ),
 ]
 ClassPrior = Annotated[
     str, typer.Option("--prior", metavar="auto|uniform|estimate", help="How common the classes are.")
@@ -71,4 +76,4 @@ ClassPrior = Annotated[
 LabelColumns = Annotated[
     str, typer.Option("--columns", metavar="A,B,C", help="Names of the columns of the task, the worker and the label.")
 ]
-Rounds = Annotated[int, typer.Option("--rounds", min=1, help="Rounds at most.")]
+Rounds = Annotated[int, typer.Option("--rounds", min=1, metavar="N", help="Largest number of rounds.")]

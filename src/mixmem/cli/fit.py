@@ -252,7 +252,7 @@ def write_fit(folder: Path, run: FitRun) -> None:
         if run.held:
             frame = membership_frame(run.rows.memberships, run.table.row_ids, run.row_name)
             write_table(folder / "memberships.csv", frame)
-        if run.model._errors is not None:
+        if run.model._errors is not None or _by_jackknife(run):
             attempts.write(folder / "intervals.csv", lambda path: write_table(path, as_polars(run.model.intervals())))
         if run.groups is not None:
             run.groups.write(folder / GROUPS_FILE, run.table.row_ids)
@@ -264,6 +264,12 @@ def write_fit(folder: Path, run: FitRun) -> None:
     run.document["warnings"] = [notice.to_plain() for notice in run.notices]
     text = json.dumps(plain(run.document), indent=1, allow_nan=False)
     (folder / "fit.json").write_text(text + "\n", encoding="utf-8")
+
+
+def _by_jackknife(run: FitRun) -> bool:
+    """Whether intervals are found by leaving out rows: where weights kept the fit from sampling, if it is soon done."""
+    whole = run.table.whole or not run.held or run.model.report_.refine.method is not None
+    return not whole and run.table.n_variables > 2 and run.table.codes.size <= GOODNESS_CELLS
 
 
 def _page(folder: Path, run: FitRun) -> str:

@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from mixmem.data.table_checks import IGNORED, MIN_VARIABLES
 from mixmem.errors import InputError, TableWarning
 from mixmem.moments.anchors import largest_k
 from mixmem.progress import current
-from mixmem.words import one_line, short
+from mixmem.words import listing, one_line, short
 
 MOST_LINES = 40
 """Variables listed in full; of a wider table the first ones."""
@@ -50,7 +51,7 @@ def describe(data: str, described: Described | None = None) -> Description:
     lines = _head(data, table, facts)
     if encoded.schema.n_variables:
         lines += ["", *_variables(facts)]
-        lines += ["", *(f"note: {remark}" for remark in encoded.remarks)]
+        lines += ["", *(f"note: {remark}" for remark in (*encoded.remarks, *_scales(encoded.schema)))]
         lines += [f"warning: {text}" for text in table_warnings(facts)]
     return Description("\n".join(lines).rstrip(), tuple(problems))
 
@@ -144,6 +145,32 @@ def _head(data: str, table: Table, facts: Facts) -> list[str]:
             f"  largest k         {largest_k(encoded.coding):,} (what the anchors could carry; fewer is usual)"
         )
     return lines
+
+
+def _scales(schema: Schema) -> list[str]:
+    """Name columns whose levels may stand in an order that is not made use of: neighbouring whole numbers."""
+    names = [variable.name for variable in schema.variables if _is_scale(variable)]
+    if not names:
+        return []
+    start = names[0]
+    while not all(name.startswith(start) for name in names):
+        start = start[:-1]
+    of = f"{start}*" if len(names) > 1 and start else names[0]
+    verbs = ("holds", "is") if len(names) == 1 else ("hold", "are")
+    return [
+        f"{listing(names, 5)} {verbs[0]} neighbouring whole numbers and {verbs[1]} taken for categories without an "
+        f'order: if they are answers on a scale, say --kind "{of}=ordinal"'
+    ]
+
+
+def _is_scale(variable: Variable) -> bool:
+    """Whether levels are at least four whole numbers, each one more than the last."""
+    if not variable.own_kind.plain or variable.own_kind.ordered or len(variable.levels) < 4:
+        return False
+    if variable.value_type not in ("int", "float"):
+        return False
+    numbers = [float(level) for level in variable.levels]
+    return all(after - before == 1.0 for before, after in pairwise(numbers))
 
 
 def _kinds(schema: Schema) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import typer
+
 from mixmem.errors import InputError
 from mixmem.words import listing
 
@@ -15,6 +17,26 @@ if TYPE_CHECKING:
 
 
 HEADERS = ("auto", "yes", "no")
+
+
+ONLY_NOW = ("--out", "--config", "--quiet", "--verbose", "--jobs", "--q", "--p", "--scratch", "--help")
+"""Options that say nothing of the result."""
+
+
+def as_typed(context: typer.Context) -> dict[str, str | bool | list[str]]:
+    """Return the options of a command that differ from their defaults, by their long names, as one would type them."""
+    found: dict[str, str | bool | list[str]] = {}
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        names = [name for name in parameter.opts if name.startswith("--") and name not in ONLY_NOW]
+        if not names or value is None or value in ([], ()) or value == parameter.default:
+            continue
+        name = names[0].removeprefix("--")
+        if isinstance(value, bool):
+            found[name] = value
+        else:
+            found[name] = list(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    return found
 
 
 def number_or_auto(option: str, text: str, kind: type[int] | type[float]) -> str | int | float:
@@ -43,18 +65,20 @@ def anchors_of(texts: list[str] | None) -> str | list[list[str]]:
 
 def kinds_of(texts: list[str] | None) -> dict[str, str] | None:
     """Kinds by column, from texts such as age=continuous; None if there are none."""
+    from mixmem.data.declared import ORDER, kind_and_order
     from mixmem.data.kinds import KINDS
     from mixmem.data.table_checks import IGNORED
 
     found: dict[str, str] = {}
     for text in texts or ():
-        name, equals, kind = text.rpartition("=")
+        name, equals, declared = text.partition("=") if ORDER in text else text.rpartition("=")
+        kind = kind_and_order(declared)[0]
         if not equals or not name:
             raise InputError(f"--kind is COLUMN=KIND, such as age=continuous; got {text!r}")
         if kind not in KINDS and kind != IGNORED:
             raise InputError(f"--kind {text}: there is no kind {kind!r}; expected one of {', '.join(KINDS)}, {IGNORED}")
-        if found.setdefault(name, kind) != kind:
-            raise InputError(f"--kind declares {name!r} both {found[name]} and {kind}; give one of them")
+        if found.setdefault(name, declared) != declared:
+            raise InputError(f"--kind declares {name!r} both {found[name]} and {declared}; give one of them")
     return found or None
 
 

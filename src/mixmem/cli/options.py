@@ -11,7 +11,7 @@ import typer
 def _from_config(context: typer.Context, file: Path | None) -> Path | None:
     """Let a file give the defaults of the command's options: what stands on the line still wins."""
     if file is not None:
-        from mixmem.cli.config_file import read_config
+        from mixmem.cli.config_file import read_config, rerun_data
 
         names = {
             option.removeprefix("--"): parameter.name
@@ -25,23 +25,26 @@ def _from_config(context: typer.Context, file: Path | None) -> Path | None:
             names[key]: [value] if names[key] in repeatable and isinstance(value, str) else value
             for key, value in values.items()
         }
+        if (data := rerun_data(file)) is not None:
+            context.default_map["data"] = data
     return file
 
 
-Data = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="Table: .csv .tsv .txt .xlsx .sav .dta .parquet .feather .jsonl .npz .bed .vcf .vcf.gz .str, one of these "
-        "in a .zip .xz .gz .zst, a folder of one kind, FILE::PART for a sheet or a table of a database, or - for CSV "
-        "on standard input.",
-        show_default=False,
-    ),
-]
+_DATA = typer.Argument(
+    metavar="DATA",
+    help="Table: .csv .tsv .txt .xlsx .sav .dta .parquet .feather .jsonl .npz .bed .vcf .vcf.gz .str, one of these "
+    "in a .zip .xz .gz .zst, a folder of one kind, FILE::PART for a sheet or a table of a database, or - for CSV "
+    "on standard input.",
+    show_default=False,
+)
+Data = Annotated[str, _DATA]
+FitData = Annotated[str | None, _DATA]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model that fit wrote: model.mixmem.", show_default=False)]
 FitFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder that fit wrote.", show_default=False)]
 
-Components = Annotated[int, typer.Option("-k", "--components", min=1, help="Number of components.", show_default=False)]
+_COMPONENTS = typer.Option("-k", "--components", min=1, metavar="K", help="Number of components.", show_default=False)
+Components = Annotated[int, _COMPONENTS]
+FitComponents = Annotated[int | None, _COMPONENTS]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write into; made if it is not there.")]
 OutFile = Annotated[
     Path, typer.Option("--out", metavar="FILE", help="File to write: .csv, .tsv or .parquet; - for CSV on the output.")
@@ -54,8 +57,9 @@ Kind = Annotated[
     typer.Option(
         "--kind",
         metavar="COLUMN=KIND",
-        help="Kind of a column: categorical, binary, ordinal, dosage, count, continuous, or ignore to leave it out. "
-        "May be repeated.  [default: inferred; see mixmem info]",
+        help="Kind of a column: categorical, binary, ordinal, dosage, count, continuous, or ignore to leave it out. A "
+        'pattern names many columns ("q*=ordinal"); ordinal:low<middle<high says the order of texts. May be repeated.  '
+        "[default: inferred; see mixmem info]",
         show_default=False,
     ),
 ]
@@ -80,7 +84,7 @@ Delimiter = Annotated[
     typer.Option(
         "--delimiter",
         metavar="CHARACTER",
-        help="What parts the columns of a text file: a character, or tab, blank.  [default: found]",
+        help="Character between the columns of a text file; tab and blank are said by name.  [default: found]",
         show_default=False,
     ),
 ]
@@ -118,8 +122,8 @@ Labels = Annotated[
     typer.Option(
         "--labels",
         metavar="FILE",
-        help="Table that holds the column of --by, if DATA does not: with the rows' ids in its first column, or one "
-        "line per row in the same order.",
+        help="Table that holds the column of --by, if the fitted table does not: with the rows' ids in its first "
+        "column, or one line per row in the same order.",
     ),
 ]
 Cluster = Annotated[
@@ -129,7 +133,9 @@ Cluster = Annotated[
 Stratum = Annotated[
     str | None, typer.Option("--stratum", metavar="COLUMN", help="Column of the strata that rows were sampled from.")
 ]
-Level = Annotated[float, typer.Option("--level", min=0.5, max=0.999, help="Share of intervals that hold the truth.")]
+Level = Annotated[
+    float, typer.Option("--level", min=0.5, max=0.999, metavar="SHARE", help="Share of intervals that hold the truth.")
+]
 CompareFolder = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Folder to write into.  [default: compare-COLUMN in the fit's folder]"),
@@ -154,8 +160,10 @@ Folds = Annotated[
         "--cv", metavar="N", min=2, help="Predict genotypes hidden in N folds and report the error, as ADMIXTURE does."
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same data, same result, on any number of cores.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", min=1, metavar="N", help="Threads.  [default: all cores]")]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, metavar="N", help="Same seed, same data, same result, on any number of cores.")
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", min=1, metavar="N", help="Threads to use.  [default: all cores]")]
 MemoryLimit = Annotated[
     str | None,
     typer.Option(
@@ -190,8 +198,9 @@ Passes = Annotated[
     typer.Option(
         "--passes",
         metavar="auto|few|all",
-        help="few: a sample of the rows, corrected by one or two passes over all; all: every sweep goes over all "
-        "rows, read anew where they do not fit into memory, which is slow; auto: few where they do not fit.",
+        help="How often all rows are read. few: fit a sample, corrected by one or two passes over all rows; all: let "
+        "every sweep go over all rows, read anew where they do not fit into memory, which is slow; auto: few where "
+        "they do not fit.",
     ),
 ]
 Scheduler = Annotated[
@@ -221,7 +230,8 @@ Config = Annotated[
         metavar="FILE",
         is_eager=True,
         callback=_from_config,
-        help="TOML file of options, by their long names; options on the command line win.",
+        help="TOML file of options, by their long names, or the fit.json of an earlier fit, which is then made again "
+        "with its data and options; what stands on the command line wins.",
     ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="End with exit code 3 if the result has a serious warning.")]
@@ -240,8 +250,8 @@ Refine = Annotated[
     str,
     typer.Option(
         "--refine",
-        metavar="auto|none|gibbs|em",
-        help="Step after the moment estimate: sampling, maximum likelihood, or none.",
+        metavar="auto|none|gibbs|integrated|em",
+        help="Step after the moment estimate: sampling, rounds of EM for long rows, maximum likelihood, or none.",
     ),
 ]
 Contamination = Annotated[
@@ -301,7 +311,9 @@ BlockStart = Annotated[
         help="Where the blocks of --partitions begin: at random, as in the paper, or at the anchors' solution.",
     ),
 ]
-MostRounds = Annotated[int, typer.Option("--max-rounds", min=1, help="Rounds over a block's three modes at most.")]
+MostRounds = Annotated[
+    int, typer.Option("--max-rounds", min=1, metavar="N", help="Largest number of rounds over a block's three modes.")
+]
 Tolerance = Annotated[
     str,
     typer.Option(
@@ -313,8 +325,10 @@ Tolerance = Annotated[
 CheckAlpha0 = Annotated[
     bool, typer.Option("--check-alpha0", help="Estimate alpha0 beside the one given, and say where the two differ.")
 ]
-Restarts = Annotated[int, typer.Option("--restarts", min=1, help="Random starts of the anchor block.")]
+Restarts = Annotated[int, typer.Option("--restarts", min=1, metavar="N", help="Random starts of the anchor block.")]
 
 Smallest = Annotated[int, typer.Option("--from", min=1, metavar="K", help="Smallest number of components to try.")]
 Largest = Annotated[int, typer.Option("--to", min=2, metavar="K", help="Largest number of components to try.")]
-Splits = Annotated[int, typer.Option("--splits", min=1, help="Times the rows are split in halves.")]
+Splits = Annotated[
+    int, typer.Option("--splits", min=1, metavar="N", help="Number of times the rows are split in halves.")
+]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mixmem.data.declared import kind_and_order, kinds_by_column
 from mixmem.data.dialect import Dialect
 from mixmem.data.encode import Encoded, encode
 from mixmem.data.kinds import KINDS
@@ -44,11 +45,13 @@ class Described:
     def of_columns(self, columns: Sequence[str]) -> Described:
         """Return what is said of a table in terms of its own columns."""
         names = [name for name in columns if name not in (self.weight, self.row_id)]
-        for option, listed in (("--kind", self.kinds), ("--missing", self.missing)):
+        kinds = None if self.kinds is None else kinds_by_column(self.kinds, names)
+        for option, listed in (("--kind", kinds), ("--missing", self.missing)):
             for name in listed if isinstance(listed, Mapping) else ():
                 if name and name not in names:
                     raise InputError(f"{option}: there is no column {name!r}{suggestion(name, names)}")
-        return replace(self, missing=self._spelled(names))
+        found = replace(self, kinds=kinds)
+        return replace(found, missing=found._spelled(names))
 
     def without(self, column: str) -> Described:
         """Return what is said of the other columns."""
@@ -88,7 +91,7 @@ class Described:
         if self.missing is not None:
             raise InputError("genotype files say themselves which cells are missing; leave --missing out")
         for name, kind in (self.kinds or {}).items():
-            if kind != IGNORED and KINDS[kind].cells != "copies":
+            if kind != IGNORED and KINDS[kind_and_order(kind)[0]].cells != "copies":
                 raise InputError(
                     f"--kind {name}={kind}: variants of a genotype file are of kind dosage; expected {IGNORED} or "
                     "nothing: write the genotypes as a table to fit them as something else"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     rich_markup_mode=None,
-    help="Rerun the paper's experiments: errors, runtime, negative moments, crowd labels, or all of them.",
+    help="Rerun the paper's experiments: one of them, or all.",
 )  # fmt: skip
 
 
@@ -41,7 +41,10 @@ def figure(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Errors of every method in the paper's 48 cells, beside the published ones; goes on where it was interrupted."""
+    """Rerun the paper's figure: errors of every method in 48 cells.
+
+    The published errors stand beside them. A run that was interrupted goes on where it stopped.
+    """
     from mixmem.cli.compilation import announce_compilation
     from mixmem.experiments.figure import run_figure
 
@@ -71,7 +74,10 @@ def runtime(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Seconds, errors and memory for 1,000 rows and variables by number of partitions, beside the paper's minutes."""
+    """Time 1,000 rows and variables by number of partitions.
+
+    Seconds, errors and memory stand beside the paper's minutes.
+    """
     from mixmem.cli.compilation import announce_compilation
     from mixmem.experiments.runtime import run_runtime
 
@@ -92,7 +98,10 @@ def negatives(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Share of negative entries of the empirical third moments in the paper's 48 cells, of 10 and of 25 variables."""
+    """Count negative third moments in the paper's 48 cells.
+
+    The share is counted with 10 variables, as the authors did, and with 25.
+    """
     from mixmem.experiments.negatives import run_negatives
 
     with running.shown(quiet, verbose, minutes=True):
@@ -111,7 +120,10 @@ def crowd(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Errors of every method on five sets of crowd labels, beside the published ones."""
+    """Rerun the paper's table of errors on five sets of crowd labels.
+
+    The published errors stand beside them.
+    """
     from mixmem.cli.compilation import announce_compilation
     from mixmem.experiments.crowd import run_crowd_table
 
@@ -132,7 +144,10 @@ def everything(
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """All of them, with one page that shows every published number and this run's beside it."""
+    """Run them all and write one page of every published number.
+
+    This run's number stands beside each that was run.
+    """
     from mixmem.cli.compilation import announce_compilation
     from mixmem.errors import InputError
     from mixmem.experiments.crowd import run_crowd_table

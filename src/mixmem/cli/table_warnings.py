@@ -24,6 +24,15 @@ SUSPECT_ROWS, SUSPECT_DISTANCE, SUSPECT_GAP = 0.03, 2.5, 1.0
 """A number's smallest or largest value looks like a code for missing if more than this share of the rows hold it and
 it lies so many interquartile ranges of the others beyond their nearer quartile, and from the next value. (Cholesterol 0
 of the heart data: 19 %, 3.2 and 1.3. Zeros of counts: up to 2 and 1.)"""
+MOST_CELLS, LEAST_ROWS = 5_000_000, 20
+"""Cells up to which rows are compared with each other, and the least rows."""
+REPEATED, EXPLAINED, UNLIKELY = 0.1, 0.4, 0.05
+"""Share of rows that must repeat another to be told, share of a row's surprise that groups of alike rows may leave, and
+how many rows like it may be expected then."""
+MANY_ANSWERS, FLAT = 8, 0.03
+"""Columns from which on, and share of rows above which, rows of one number throughout are told."""
+SAME_SUM = 0.005
+"""Spread of the rows' sums, as a share of their median, up to which they are the same but for rounding."""
 MISSING_WORDS = frozenset(
     {
         "?", "-", "--", ".", "*", "n/a", "na", "n.a.", "unknown", "missing", "refused", "dk", "dk/na", "#n/a", "nil",
@@ -38,7 +47,7 @@ MISSING_NUMBERS = frozenset([-1, -8, -9, 9, 88, 98, 99, 998, 999, 9999, -88, -98
 def table_warnings(facts: Facts) -> list[str]:
     """Say what in a table that can be fitted will be learned poorly, one line each."""
     table = facts.table
-    parts = (_of_categories(facts), _of_variants(facts), _of_gaps(facts), _of_numbers(facts))
+    parts = (_of_categories(facts), _of_variants(facts), _of_gaps(facts), _of_numbers(facts), _of_rows(facts))
     found = [text for part in parts for text in part]
     empty = (table.codes == table.coding.soft.absent).all(axis=1)
     if empty.any():
@@ -182,6 +191,63 @@ def _of_numbers(facts: Facts) -> Iterator[str]:
                 f"{column.name!r} is {value} in {own[at] / own.sum():.0%} of its rows, far from all others: if that "
                 f"means a missing cell, say so with --missing {column.name}={value}"
             )
+
+
+def _of_rows(facts: Facts) -> Iterator[str]:
+    """What is said of rows that repeat others, that hold one number throughout, or whose numbers add up to the same."""
+    table = facts.table
+    if table.codes.size > MOST_CELLS or table.n_rows < LEAST_ROWS or table.n_variables < 3:
+        return
+    values = [_numbers_of(facts, j) for j in range(table.n_variables)]
+    numbers = [own[table.codes[:, j]] for j, own in enumerate(values) if own is not None]
+    flat = np.zeros(table.n_rows, dtype=bool)
+    if len(numbers) == table.n_variables:
+        spread, sums = np.ptp(numbers, axis=0), np.sum(numbers, axis=0)
+        flat = (spread == 0.0) & (np.max(spread, where=np.isfinite(spread), initial=0.0) > 1.0)
+        if table.n_variables >= MANY_ANSWERS and flat.mean() > FLAT:
+            yield (
+                f"{int(flat.sum()):,} of {table.n_rows:,} rows hold the same number in every column, as answers given "
+                "without reading do: such rows make a component of their own; leave them out if they mean nothing"
+            )
+        known = sums[np.isfinite(sums)]
+        if len(known) >= LEAST_ROWS and np.ptp(known) <= SAME_SUM * abs(np.median(known)):
+            yield (
+                f"the variables add up to {_plain(round(float(np.median(known)), 2))} in every row, as ranks and "
+                "shares of a whole do: each says what the others leave over, which can pass for components"
+            )
+    if table.weights is None and (repeats := _repeats(facts, ~flat)) > REPEATED * table.n_rows:
+        yield (
+            f"{repeats:,} of {table.n_rows:,} rows repeat another cell by cell, more than chance gives: if rows were "
+            "copied, leave the copies out; they make everything look surer than it is"
+        )
+
+
+def _repeats(facts: Facts, some: np.ndarray) -> int:
+    """How many of some rows (n,) repeat another of them; 0 if groups of alike rows could explain it."""
+    table = facts.table
+    rows = np.ascontiguousarray(table.codes[some])
+    whole = rows.view(f"V{rows.dtype.itemsize * rows.shape[1]}")[:, 0]
+    _, which, counts = np.unique(whole, return_inverse=True, return_counts=True)
+    if len(counts) == len(rows):
+        return 0
+    surprise = np.zeros(len(rows))
+    for j in range(table.n_variables):
+        shares = np.append(facts.counted.of(j) / table.n_rows, 1.0)  # a missing cell surprises no one
+        surprise += np.log(np.maximum(shares, 1e-9))[rows[:, j]]
+    expected = table.n_rows * np.exp(EXPLAINED * np.median(surprise[counts[which] > 1]))
+    return len(rows) - len(counts) if expected < UNLIKELY else 0
+
+
+def _numbers_of(facts: Facts, j: int) -> np.ndarray | None:
+    """The numbers that codes of a variable stand for, NaN for a missing cell; None if levels are no numbers."""
+    column, variable = facts.table.coding.columns[j], facts.table.schema.variables[j]
+    if column.is_number:
+        values = np.asarray(column.values, dtype=float)
+    elif variable.value_type in ("int", "float"):
+        values = np.array([float(level) for level in variable.levels])
+    else:
+        return None
+    return np.append(values, np.nan)  # a missing cell has the code after the last
 
 
 def _suspects(values: np.ndarray, counts: np.ndarray) -> Iterator[int]:

@@ -37,7 +37,11 @@ TextColumn = Annotated[
 ]
 Vocabulary = Annotated[
     Path | None,
-    typer.Option("--vocab", metavar="FILE", help="One word per line.  [default: vocab.txt or the like beside CORPUS]"),
+    typer.Option(
+        "--vocab",
+        metavar="FILE",
+        help="File of the words, one per line.  [default: vocab.txt or the like beside CORPUS]",
+    ),
 ]
 DocumentLabels = Annotated[
     Path | None,
@@ -53,12 +57,21 @@ StopWords = Annotated[
         show_default=False,
     ),
 ]
-MinDf = Annotated[int, typer.Option("--min-df", min=1, metavar="N", help="Leave out words of fewer documents.")]
+MinDf = Annotated[
+    int, typer.Option("--min-df", min=1, metavar="N", help="Leave out words that fewer than N documents hold.")
+]
 MaxDf = Annotated[
-    float, typer.Option("--max-df", min=0.0, max=1.0, metavar="SHARE", help="Leave out words of more documents.")
+    float,
+    typer.Option(
+        "--max-df",
+        min=0.0,
+        max=1.0,
+        metavar="SHARE",
+        help="Leave out words that more than this share of the documents holds.",
+    ),
 ]
 MaxWords = Annotated[
-    int | None, typer.Option("--max-words", min=1, metavar="N", help="Keep so many words, the most frequent ones.")
+    int | None, typer.Option("--max-words", min=1, metavar="N", help="Keep the N most frequent words.")
 ]
 SeedWords = Annotated[
     list[str] | None,
@@ -84,7 +97,10 @@ TopicRefine = Annotated[
         help="Step after the start: sweeps, sampling, maximum likelihood without priors (large counts), or none.",
     ),
 ]
-Sweeping = Annotated[int, typer.Option("--rounds", min=1, help="Sweeps at most after alpha and beta were learned.")]
+Sweeping = Annotated[
+    int,
+    typer.Option("--rounds", min=1, metavar="N", help="Largest number of sweeps after alpha and beta were learned."),
+]
 
 
 def topic_numbers(text: str) -> list[int]:

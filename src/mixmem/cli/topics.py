@@ -28,6 +28,7 @@ from mixmem.results.notices import Notice
 from mixmem.results.topic_groups import by_groups
 from mixmem.selection.n_topics import TopicChoice, choose_topics
 from mixmem.storage.provenance import provenance
+from mixmem.words import plain_number
 
 TOPIC_FILES = (
     "report.html", "topics.csv", "top_words.csv", "memberships.csv", "topics_by.csv", "differences.csv", "model.mixmem",
@@ -179,16 +180,21 @@ def _page(run: TopicRun) -> str:
 
 
 def topics_text(run: TopicRun, out: Path) -> str:
-    """What was found, in a few lines."""
+    """Say what was found, in a few lines."""
     model, report = run.model, run.model.report_
     top = model.top_words(7, by="relevance").groupby("topic")["word"].agg(" ".join)
-    learned = f"alpha0 {model.alpha0_:.3g}, beta {model.beta_:.3g}"
-    priors = "maximum likelihood, no priors" if report.refine == "em" else learned
+    k = len(model.topic_prevalence_)
+    learned = f"alpha0 {plain_number(model.alpha0_)}, beta {plain_number(model.beta_)}"
     lines = [
         *warned(run.notices),
         *([] if run.choice is None else [f"{run.choice.reason} (choose_k.csv has all)"]),
-        f"{report.documents:,} documents, {report.words:,} words, {report.tokens:,.0f} tokens; {priors}",
-        *(f"{h:>4} {share:>6.1%}  {top.get(h, '')}" for h, share in enumerate(model.topic_prevalence_, start=1)),
+        f"{k} topic{'s' * (k > 1)} in {report.documents:,} documents of {report.words:,} different words, "
+        f"{report.tokens:,.0f} tokens in all",
+        "maximum likelihood, no priors" if report.refine == "em" else learned,
+        "",
+        f"  {'topic':<8}{'share of tokens':>16}  words that stand for it",
+        *(f"  {h:<8}{share:>16.1%}  {top.get(h, '')}" for h, share in enumerate(model.topic_prevalence_, start=1)),
+        "",
         *noted(run.notices),
     ]
     return "\n".join([*lines, written(out, TOPIC_FILES, "report.html")])

@@ -25,6 +25,8 @@ class Asked:
     """Of a column of numbers so many values are kept apart."""
     judged: Judged
     """Who is told of columns that are of no use, where variables are learned."""
+    orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The order of levels, of columns where it is declared."""
     unknown: UnknownLevels | None = None
     """Who is told of levels that the schema does not have; None to refuse them."""
 

@@ -180,10 +180,12 @@ class Coding:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Return the names of the variables."""
         return self.schema.names
 
     @property
     def n_variables(self) -> int:
+        """Return the number of variables."""
         return len(self.columns)
 
     @cached_property
@@ -193,7 +195,7 @@ class Coding:
 
     @cached_property
     def missing(self) -> np.ndarray:
-        """(p,): whether cells of each variable may be missing."""
+        """Return whether cells of each variable may be missing (p,)."""
         return np.array([column.missing for column in self.columns], dtype=bool)
 
     @property

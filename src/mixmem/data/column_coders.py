@@ -23,6 +23,7 @@ from mixmem.data.column_refusals import (
     row_words,
     unknown_level,
 )
+from mixmem.data.declared import ordered_texts
 from mixmem.data.integer_columns import row_blocks
 from mixmem.data.kinds import KINDS
 from mixmem.data.kinds.base import NumberKind
@@ -263,7 +264,10 @@ class ValueColumn:
             row = int(np.argmax(self.column.codes == self.column.values.index(bad[0])))
             raise infinite_cell(name, bad[0], row, table)
         texts = dict.fromkeys(canonical_text(v, value_type) for v in self.values)
-        if not self.column.ordered:
+        if KINDS[self.kind].ordered and (value_type == "str" or name in self.asked.orders):
+            order = self.asked.orders.get(name, ())
+            texts = dict.fromkeys(ordered_texts(name, texts, order, known=self.column.ordered))
+        elif not self.column.ordered:
             texts = dict.fromkeys(sorted(texts, key={"int": int, "float": float}.get(value_type)))
         if self.position in self.asked.judged.useless:
             return

@@ -75,7 +75,7 @@ def _numbers(positions: np.ndarray, matrix: np.ndarray, table: Table, asked: Ask
             kind = _kind_of(matrix[:, j], low[j], high[j], bool(whole[j]))
         if KINDS[kind].cells != "levels":
             yield NumberColumn(position, matrix[:, j].astype(np.float64), kind, bool(whole[j]), asked)
-        elif near:
+        elif near and table.names[position] not in asked.orders:
             together.append(j)
         else:
             present = ~np.isnan(matrix[:, j]) if gaps[j] else np.ones(len(matrix), dtype=bool)
@@ -102,7 +102,8 @@ def _refuse_infinite(
 def _of_values(position: int, column: Coded, table: Table, asked: Asked) -> Columns:
     """A column by its distinct values: numbers, where they stand for numbers and are not declared categories."""
     kind = asked.declared.get(table.names[position])
-    texts = ValueColumn.of(position, column, table, kind or "categorical", asked)
+    inferred = "ordinal" if column.scale and len(column.values) > 2 else "categorical"
+    texts = ValueColumn.of(position, column, table, kind or inferred, asked)
     if kind is None and (column.ordered or position in asked.judged.useless):
         return texts
     if kind is None and texts.value_type not in ("int", "float"):

@@ -30,7 +30,7 @@ def read_sqlite(path: Path, name: str | None) -> Table:
 
 def read_duckdb(path: Path, name: str | None) -> Table:
     """A table of a DuckDB file."""
-    duckdb = needs("duckdb", str(path), "duckdb")
+    duckdb = needs("duckdb", f"reading {path}", "duckdb")
     try:
         with closing(duckdb.connect(str(path), read_only=True)) as link:
             found = link.execute("select table_name from information_schema.tables order by table_name")

@@ -18,6 +18,7 @@ from mixmem.data.coding import Coding, ColumnCoding
 from mixmem.data.column_coders import as_numbers
 from mixmem.data.column_refusals import Judged
 from mixmem.data.columns import Columns, columns_of
+from mixmem.data.declared import kind_and_order, kinds_by_column
 from mixmem.data.kinds.base import MAX_CODES
 from mixmem.data.match_columns import match_columns
 from mixmem.data.read import read_table
@@ -80,30 +81,32 @@ class Encoded:
 
     @property
     def schema(self) -> Schema:
-        """The variables."""
+        """Return the variables."""
         return self.coding.schema
 
     @property
     def n_rows(self) -> int:
+        """Return the number of rows."""
         return len(self.codes)
 
     @property
     def n_variables(self) -> int:
+        """Return the number of variables."""
         return self.codes.shape[1]
 
     @property
     def total(self) -> float:
-        """The rows' weight."""
+        """Return the weight of all rows."""
         return float(len(self.codes) if self.weights is None else self.weights.sum())
 
     @property
     def each(self) -> np.ndarray:
-        """(n,): the rows' weights, ones if there are none."""
+        """Return the rows' weights (n,), ones if there are none."""
         return np.ones(len(self.codes)) if self.weights is None else self.weights
 
     @property
     def n_effective(self) -> float:
-        """How many rows of even weight say as much: those stood for, if weights are whole, else fewer."""
+        """Return how many rows of even weight say as much: those stood for, if weights are whole, else fewer."""
         return self.total if self.weights is None or self.whole else self.total**2 / float((self.weights**2).sum())
 
     def take(self, rows: Any) -> Encoded:
@@ -118,12 +121,12 @@ class Encoded:
 
     @property
     def unpooled(self) -> Encoded:
-        """The table with every level of a category as a soft level of its own."""
+        """Return the table with every level of a category as a soft level of its own."""
         return replace(self, coding=self.coding.unpooled) if self.coding.pooled else self
 
     @property
     def whole(self) -> bool:
-        """Whether every row stands for a whole number of rows."""
+        """Return whether every row stands for a whole number of rows."""
         return self.weights is None or bool((self.weights == np.rint(self.weights)).all())
 
     def repeated(self, what: str) -> Encoded:
@@ -168,7 +171,8 @@ def encode(
     row_id : str or None
         The column with the rows' ids.
     kinds : dict or None
-        Kinds where they are not to be inferred: {"age": "continuous", "note": "ignore"}.
+        Kinds where they are not to be inferred: {"age": "continuous", "note": "ignore"}. A name such as "q*" stands
+        for every column it fits; "ordinal:never<sometimes<often" says in which order texts stand.
     missing : list, dict or None
         Values that mean a missing cell, beside NaN, None and texts such as NA: a list for all columns, or a dictionary
         from column to list.
@@ -207,21 +211,24 @@ def encode(
     if missing is not None:
         table = blanked(table, missing)
     if schema is None:
-        declared = dict(kinds or {})
-        check_declared(declared, table)
+        read = {name: kind_and_order(kind) for name, kind in kinds_by_column(kinds or {}, table.names).items()}
+        declared = {name: kind for name, (kind, _) in read.items()}
+        orders = {name: order for name, (_, order) in read.items() if order}
+        check_declared(declared, orders, table)
         table = table.take([j for j, name in enumerate(table.names) if declared.get(name) != IGNORED])
         if table.loci is not None:
             seen = np.asarray(np.any(np.asarray(table.columns) >= 0, axis=0))
             table = table.take([j for j, locus in enumerate(table.loci) if seen[j] and len(locus.alleles) > 1])
             refuse_alike(table)
     else:
-        declared = {variable.name: variable.kind for variable in schema.variables}
+        declared, orders = {variable.name: variable.kind for variable in schema.variables}, {}
     check_shape(table, schema)
     if schema is not None:
         table = match_columns(table, schema)
     most = MOST_VALUES if (schema is None if gather is None else gather) else MAX_CODES
     unknown = UnknownLevels() if handle_unknown == "missing" and coding is None else None
-    asked = Asked(declared, schema, coding, weights, most, Judged(columns == "strict" or schema is not None), unknown)
+    judged = Judged(columns == "strict" or schema is not None)
+    asked = Asked(declared, schema, coding, weights, most, judged, orders, unknown)
     table, groups, found = _useful(table, asked)
     if schema is None:
         found = _of_one_ploidy(found)
@@ -288,7 +295,8 @@ def encode_as(X: Any, kinds: Mapping[str, str] | None, missing: Any = None, weig
     if weights is not None:
         found = check_weights(weights, len(X.codes))
         X = replace(X, weights=found).take(found > 0.0)
-    for name, kind in (kinds or {}).items():
+    for name, declared in kinds_by_column(kinds or {}, X.schema.names).items():
+        kind = kind_and_order(declared)[0]
         if kind == IGNORED and name not in X.schema.names:
             continue  # left out already
         if X.schema.variables[int(X.schema.index([name])[0])].kind != kind:

@@ -7,7 +7,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
@@ -148,7 +148,8 @@ def _not_what_it_says(path: Path, kind: str, error: Exception) -> InputError:
 
 def _packed(path: Path, asked: Asked) -> Table:
     with unpacked(path, asked.part) as inner:
-        return read_one(inner, Asked(None, asked.dialect))
+        table = read_one(inner, Asked(None, asked.dialect))
+    return replace(table, remarks=tuple(said.replace(str(inner), str(path)) for said in table.remarks))
 
 
 def _alone(reader: Callable[[Path], Table]) -> Reader:

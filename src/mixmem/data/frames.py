@@ -80,7 +80,8 @@ def _pandas_column(series: pd.Series, name: str) -> Column:
     if hasattr(series, "sparse"):
         series = series.sparse.to_dense()
     if hasattr(series, "cat"):
-        return Coded(tuple(series.cat.categories.tolist()), series.cat.codes.to_numpy(), ordered=True)
+        values, scale = tuple(series.cat.categories.tolist()), bool(series.cat.ordered)
+        return Coded(values, series.cat.codes.to_numpy(), ordered=True, scale=scale)
     dtype: Any = series.dtype
     if dtype.kind == "c":
         raise InputError(f"column {name!r}: Complex data not supported: got {dtype}; expected categories")

@@ -45,7 +45,7 @@ def _opened(path: Path, folder: str) -> Path:
 def _stream(path: Path) -> BinaryIO:
     suffix = path.suffix.lower()
     if suffix == ".zst":
-        return cast(BinaryIO, needs("zstandard", str(path), "zstd").open(path, "rb"))
+        return cast(BinaryIO, needs("zstandard", f"reading {path}", "zstd").open(path, "rb"))
     return cast(BinaryIO, lzma.open(path) if suffix == ".xz" else bz2.open(path))
 
 

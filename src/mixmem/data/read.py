@@ -55,6 +55,11 @@ def _read(source: Any, dialect: Dialect | None) -> Table:
         import polars as pl
 
         return from_polars(pl.DataFrame(source))
+    if hasattr(source, "dask") and hasattr(source, "compute"):
+        raise InputError(
+            f"got a {type(source).__name__} of Dask; expected fit(X, engine=client), which reads it part by part on "
+            "the workers, or a table in memory: X.compute()"
+        )
     if hasattr(source, "tocsr"):
         raise InputError("got a sparse matrix; expected a dense table of categories: convert it with .toarray()")
     return from_array(source)

@@ -110,32 +110,34 @@ class Schema:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """Return the names of the variables."""
         return tuple(variable.name for variable in self.variables)
 
     @property
     def n_variables(self) -> int:
+        """Return the number of variables."""
         return len(self.variables)
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """(p,) int64: the number of rows of each variable in theta."""
+        """Return the number of rows of each variable in theta, int64 (p,)."""
         return np.array([variable.n_rows for variable in self.variables], dtype=np.int64)
 
     @cached_property
     def offsets(self) -> np.ndarray:
-        """(p + 1,) int64: variable j owns rows offsets[j] to offsets[j + 1] of theta."""
+        """Return where variables begin, int64 (p + 1,): variable j owns rows offsets[j] to offsets[j + 1] of theta."""
         offsets = np.concatenate([[0], np.cumsum(self.sizes, dtype=np.int64)]).astype(np.int64)
         offsets.flags.writeable = False
         return offsets
 
     @property
     def n_rows(self) -> int:
-        """Rows of theta."""
+        """Return the number of rows of theta."""
         return int(self.offsets[-1])
 
     @cached_property
     def labels(self) -> list[tuple[str, str, str]]:
-        """Variable, level and statistic of every row of theta."""
+        """Return variable, level and statistic of every row of theta."""
         return [(variable.name, *label) for variable in self.variables for label in variable.labels]
 
     @cached_property
@@ -157,7 +159,7 @@ class Schema:
 
     @cached_property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """(rows, 1) each: the least and the largest value that every row of theta may have."""
+        """Return the least and the largest value that every row of theta may have, (rows, 1) each."""
         both = [pair for variable in self.variables for pair in variable.own_kind.all_bounds(variable)]
         low, high = np.array(both, dtype=float).reshape(-1, 2).T
         return low[:, None], high[:, None]

@@ -79,7 +79,8 @@ def _stack_column(columns: Sequence[Column], name: str) -> Column:
         lookup = [found.setdefault((type(value), value), len(found)) for value in part.values]
         codes.append(np.array([*lookup, -1], dtype=np.int64)[part.codes])  # code -1 finds the -1 at the end
     ordered = all(part.ordered and part.values == coded[0].values for part in coded)
-    return Coded(tuple(value for _, value in found), np.concatenate(codes), ordered, untyped)
+    scale = ordered and all(part.scale for part in coded)
+    return Coded(tuple(value for _, value in found), np.concatenate(codes), ordered, untyped, scale)
 
 
 def _coded(numbers: np.ndarray, name: str, untyped: bool) -> Coded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +22,9 @@ def read_labelled(path: Path) -> Table:
     """The table in a file of SPSS (.sav, .zsav, .por) or Stata (.dta).
 
     Values that the file declares missing are missing. A variable whose values all have labels holds those labels, in
-    the order of the values.
+    the order of the values; it is ordinal where the file calls its measure so.
     """
-    pyreadstat = needs("pyreadstat", str(path), "survey")
+    pyreadstat = needs("pyreadstat", f"reading {path}", "survey")
     reader = {".dta": pyreadstat.read_dta, ".por": pyreadstat.read_por}.get(path.suffix.lower(), pyreadstat.read_sav)
     try:
         frame, meta = reader(str(path))
@@ -31,7 +32,15 @@ def read_labelled(path: Path) -> Table:
         raise InputError(f"{path} cannot be read ({_first_line(error)}); check what the file is") from error
     table = from_pandas(frame)
     columns = [_labelled(table.column(j), meta.variable_value_labels.get(name)) for j, name in enumerate(table.names)]
-    return Table(table.names, tuple(columns), table.n_rows)
+    measures = getattr(meta, "variable_measure", None) or {}
+    return Table(table.names, tuple(map(_on_scale, columns, map(measures.get, table.names))), table.n_rows)
+
+
+def _on_scale(column: Column, measure: str | None) -> Column:
+    """A labelled column whose order is one from the least to the most, if the file says so."""
+    return (
+        replace(column, scale=True) if isinstance(column, Coded) and column.ordered and measure == "ordinal" else column
+    )
 
 
 def _labelled(column: Column, labels: dict[Any, str] | None) -> Column:
@@ -59,7 +68,7 @@ def _labelled(column: Column, labels: dict[Any, str] | None) -> Column:
 
 def read_excel(path: Path, sheet: str | None) -> Table:
     """The table in a sheet of a workbook (.xlsx, .xls, .ods), the first one unless it is named: FILE::SHEET."""
-    needs("python_calamine", str(path), "excel")
+    needs("python_calamine", f"reading {path}", "excel")
     import pandas as pd
 
     try:

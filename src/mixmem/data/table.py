@@ -31,6 +31,8 @@ class Coded:
     """The values stand in the order their owner gave them (a categorical dtype)."""
     untyped: bool = False
     """Texts of a file without types, which may stand for numbers or truth values."""
+    scale: bool = False
+    """The order of the values is one from the least to the most, by their owner's word."""
 
 
 @dataclass(frozen=True)

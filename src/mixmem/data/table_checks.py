@@ -29,12 +29,17 @@ IGNORED = "ignore"
 # --- What is asked of the table as a whole
 
 
-def check_declared(declared: Mapping[str, str], table: Table) -> None:
+def check_declared(declared: Mapping[str, str], orders: Mapping[str, tuple[str, ...]], table: Table) -> None:
     for name, kind in declared.items():
         if name not in table.names:
             raise InputError(f"there is no variable {name!r}{suggestion(name, table.names)}")
         if kind not in KINDS and kind != IGNORED:
             raise InputError(f"variable {name!r} is declared {kind!r}; expected one of {', '.join(KINDS)}, {IGNORED}")
+        if name in orders and (kind == IGNORED or not KINDS[kind].ordered):
+            raise InputError(
+                f"variable {name!r} is declared {kind!r} with an order of its levels; expected an order with the kind "
+                "ordinal only"
+            )
         if table.loci is not None and kind != IGNORED and KINDS[kind].cells != "copies":
             raise InputError(
                 f"variable {name!r} is declared {kind!r}, but variants of a genotype file are of kind dosage; expected "

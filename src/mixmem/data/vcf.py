@@ -140,7 +140,7 @@ def _alleles(text: bytes) -> tuple[int, int] | None:
 
 
 def _binary(path: Path) -> tuple[list[str], Iterator[Variant]]:
-    reader = needs("cyvcf2", str(path), "genetics")
+    reader = needs("cyvcf2", f"reading {path}", "genetics")
     with _quiet(reader), _as_input_error(path):
         file = reader.VCF(str(path))
     _check_samples(file.samples, str(path))

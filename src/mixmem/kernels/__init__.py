@@ -5,6 +5,6 @@ Every kernel is short and pure and states its shapes. Its slow form, written for
 who runs which part is up to :mod:`mixmem.engine`.
 """
 
-from mixmem.kernels._numba import ROW_BLOCK
+from mixmem.kernels._numba import COMPILING, ROW_BLOCK, compiled
 
-__all__ = ["ROW_BLOCK"]
+__all__ = ["COMPILING", "ROW_BLOCK", "compiled"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +25,19 @@ if config.DISABLE_JIT:  # type: ignore[attr-defined]
     # With NUMBA_DISABLE_JIT=1 kernels are plain Python, and NumPy's numbers would warn where compiled ones wrap around
     # or become infinite without a word.
     kernel = vector_kernel = np.errstate(all="ignore")
+
+
+COMPILING = "compiling kernels for this machine, once (about 20 s)"
+"""What is said where :func:`compiled` says no."""
+
+
+def compiled() -> bool:
+    """Return whether numba has left compiled kernels where it may: beside them, or in its own folder."""
+    pattern = f"*.py{sys.version_info.major}{sys.version_info.minor}.nbi"
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return any(Path(chosen).rglob(pattern))
+    beside = Path(__file__).parent / "__pycache__"
+    return any(beside.glob(pattern)) or any((Path.home() / ".cache" / "numba").rglob(f"simplex.{pattern}"))
 
 
 def processor() -> str:

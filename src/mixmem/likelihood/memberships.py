@@ -1,8 +1,9 @@
 """Memberships of rows, given theta and alpha.
 
 The estimate with the least error is the posterior mean. Where rows are short it is summed over nodes
-(:mod:`mixmem.likelihood.nodes`) at once; long rows, whose posterior is narrow, take the maximum of the posterior
-density in softmax coordinates instead: x maximises
+(:mod:`mixmem.likelihood.nodes`) at once; rows of a hundred cells and more, whose likelihood is nearly a Gaussian, have
+it by expectation propagation from their mode (:mod:`mixmem.kernels.long_rows`). Rows between, with many components,
+take the mode: the maximum of the posterior density in softmax coordinates, where x maximises
 log p(row | x) + sum_h alpha_h log x_h on the simplex. In the memberships' own coordinates the Dirichlet density with
 alpha_h < 1 is unbounded at the corners and has no usable maximum; in softmax coordinates its exponents are alpha_h
 instead of alpha_h - 1, the problem is concave with one interior solution, and where every cell points to a single
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
 from mixmem.engine.rows import map_rows
+from mixmem.kernels.long_rows import LEAST_CELLS, posterior_means
 from mixmem.kernels.simplex import memberships as newton
 from mixmem.likelihood.marginal import mean_memberships
 from mixmem.likelihood.table import LikelihoodTable
@@ -36,9 +38,9 @@ class RowFit:
     conditional : (n,) array
         Log-likelihood of every row at its memberships.
     n_steps : (n,) array of integers
-        Newton steps; none for a posterior mean.
+        Newton steps to the mode; none for a mean that is summed over nodes.
     gap : (n,) array
-        Relative miss of optimality; none for a posterior mean.
+        Relative miss of optimality of the mode; none for a mean that is summed over nodes.
     """
 
     memberships: Array
@@ -70,8 +72,8 @@ def fit_rows(
     alpha : array (k,)
         Concentration of the components.
     memberships : "mean" or "mode"
-        The posterior mean, which errs least, for rows that are short enough for it to be had at once, and the mode for
-        the others; or the mode for all.
+        The posterior mean, which errs least, for rows that are short enough or long enough for it to be had at once,
+        and the mode for the others; or the mode for all.
     max_steps, tol
         Newton steps at most, and the relative miss of optimality at which they end.
     progress
@@ -99,15 +101,25 @@ def fit_rows(
         means, known = mean_memberships(cells, theta, alpha)
         x[known] = means[known]
 
+    def climb(some: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], Array]:
+        found, values, made, missed = x[some], conditional[some], steps[some], gap[some]
+        newton(cells.codes[some], cells.starts, cells.absent, likely, alpha, most, tol, found, values, made, missed)
+        x[some], conditional[some] = found, values
+        return made, missed
+
     def solve(rows: slice) -> None:
-        for of_mean, most in ((True, 0), (False, max_steps)):
-            some = np.flatnonzero(known[rows] == of_mean) + rows.start
-            if len(some):
-                found, values, made, missed = x[some], conditional[some], steps[some], gap[some]
-                newton(
-                    cells.codes[some], cells.starts, cells.absent, likely, alpha, most, tol, found, values, made, missed
-                )
-                x[some], conditional[some], steps[some], gap[some] = found, values, made, 0.0 if of_mean else missed
+        here = np.arange(rows.start, rows.stop)
+        steps[rows], gap[rows] = 0, 0.0
+        modes = here[~known[rows]]
+        steps[modes], gap[modes] = climb(modes, max_steps)
+        means = here[known[rows]]
+        if memberships == "mean":
+            long = modes[cells.lengths[modes] >= LEAST_CELLS]
+            found = np.empty((len(long), x.shape[1]))
+            posterior_means(cells.codes[long], cells.starts, cells.absent, likely, alpha, x[long], found)
+            x[long] = found
+            means = np.concatenate([means, long])
+        climb(means, 0)
 
     with (progress or Progress()).stage("memberships", n) as step:
         map_rows(solve, n, step)

@@ -90,7 +90,7 @@ class LikelihoodTable:
         atoms = np.array([len(column.levels) for column in columns]) * number
         sized = np.where(number, atoms + (atoms > 0), self.schema.sizes)
         levels = np.flatnonzero(sized)
-        self.level_sizes = sized[levels]
+        self.level_variables, self.level_sizes = levels, sized[levels]
         self.level_theta = rows_of(self.schema.offsets, levels, self.level_sizes)
         """Rows of theta that are probabilities of levels: of categories, of atoms and of any other number."""
         mixed = np.flatnonzero(atoms).tolist()
@@ -138,13 +138,17 @@ class LikelihoodTable:
             counts, facts = np.zeros((self.n_rows, 1)), np.empty((3, len(group.variables), 1))
             for at, j in enumerate(group.variables.tolist()):
                 size, column = int(self.codes_of[j]), self.coding.columns[j]
-                held = self.codes[:, np.flatnonzero(self.variables == j)[0]]
-                own = np.bincount(held, self.weights, minlength=size + 1)[:size].astype(float)
+                own = self.code_counts(j)
                 counts[self.offsets[j] : self.offsets[j] + size, 0] = own
                 facts[:, at, 0] = *group.kind.center_and_spread(column, own), group.kind.least_variance(column)
             kept = group.kind.kept(group.values, counts[group.rows], group.starts)
             out.append(NumberColumns(facts[0], facts[1], facts[2], kept))
         return out
+
+    def code_counts(self, j: int) -> Array:
+        """Return how many cells of variable j have each code (codes,), rows weighted; of genotypes, first copies."""
+        held, size = self.codes[:, np.flatnonzero(self.variables == j)[0]], int(self.codes_of[j])
+        return np.asarray(np.bincount(held, self.weights, minlength=size + 1)[:size], dtype=float)
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
@@ -219,13 +223,14 @@ class LikelihoodTable:
         held = np.maximum(values, 1e-12)
         return held / self.level_sums(held) if len(held) else held
 
-    def fitted(self, counts: Array, theta: Array) -> Array:
+    def fitted(self, counts: Array, theta: Array, eta: float = 0.0) -> Array:
         """A theta (theta rows, k) more likely than the one given, of cells that components hold, counts (rows, k).
 
-        The likeliest, but for numbers of which cells far out weigh less: how much less goes by the theta given.
+        The likeliest, but for numbers of which cells far out weigh less: how much less goes by the theta given. Of
+        levels, the mean under a Dirichlet(eta) prior.
         """
         out = np.empty((self.schema.n_rows, counts.shape[1]))
-        out[self.level_theta] = self._shares(self.level_counts(counts))
+        out[self.level_theta] = self._shares(self.level_counts(counts) + eta)
         for group, columns in zip(self.numbers, self.columns, strict=True):
             out[group.theta_rows] = group.kind.fitted(group.sums(counts, theta, columns))
         return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, overload
@@ -20,21 +20,23 @@ from mixmem.data.schema import Schema
 from mixmem.data.table_checks import check_weights
 from mixmem.engine.local import threads
 from mixmem.errors import InputError
-from mixmem.likelihood.contamination import Noise, noisy_theta
+from mixmem.likelihood.contamination import noisy_theta
 from mixmem.likelihood.marginal import row_likelihood
 from mixmem.likelihood.memberships import RowFit, fit_rows
+from mixmem.models._announced import announced
 from mixmem.models._comparing import Comparing
+from mixmem.models._exporting import Exporting
+from mixmem.models._intervals import Intervals
 from mixmem.moments.components import alignment
-from mixmem.moments.estimate import sweep_tolerance
 from mixmem.moments.sums import FirstMoments
-from mixmem.progress import LineProgress, Progress, current
+from mixmem.progress import Progress, in_python
 from mixmem.refinement.cross_validation import cross_validation
 from mixmem.results.distinctive import spread_of_variables
 from mixmem.results.fit_report import FitReport, read_report
 from mixmem.results.goodness import Goodness, goodness_of_fit
 from mixmem.results.impute import filled_frame, fillings, imputed
 from mixmem.results.simulate import draw_table
-from mixmem.results.uncertainty import Uncertainty, jackknife, membership_intervals
+from mixmem.results.uncertainty import Uncertainty
 from mixmem.storage.model_file import load_model, save_model
 from mixmem.storage.model_values import check_model_values
 from mixmem.storage.run_id import run_id
@@ -59,7 +61,7 @@ class Training:
         return Training(self.table, self.first, None if self.likeliest is None else self.likeliest[:, order])
 
 
-class Fitted(Comparing):
+class Fitted(Comparing, Exporting, Intervals):
     """Answer for a model after its fit, or out of a file."""
 
     coding_: Coding
@@ -100,11 +102,17 @@ class Fitted(Comparing):
         return self._training
 
     def transform(self, X: Any) -> Array:
-        """Return memberships (n, k) of rows, which sum to one: the posterior mean, or as ``memberships`` asks for."""
+        """Return memberships (n, k) of rows; see the model."""
         return self.fit_rows(X).memberships.copy()
 
     def fit_rows(self, X: Any) -> RowFit:
-        """Return memberships together with each row's likelihood and how well Newton's method ended."""
+        """Return memberships together with each row's likelihood and how well Newton's method ended.
+
+        Parameters
+        ----------
+        X : frame, array, Arrow table or path
+            Rows with the columns that the model was fitted to.
+        """
         table = self._encoded(X)
         return self.rows_ if self._is_training(table) else self._fit_rows(table)
 
@@ -125,6 +133,13 @@ class Fitted(Comparing):
 
         Exact where components are few for the rows' length, else within a standard error that ``return_std=True``
         returns beside it, (n,); see :func:`mixmem.row_likelihood`. Equal rows get equal values.
+
+        Parameters
+        ----------
+        X : frame, array, Arrow table or path
+            Rows with the columns that the model was fitted to.
+        return_std : bool
+            Return standard errors (n,) of the likelihoods, too.
         """
         table = self._encoded(X)
         with threads(self.n_jobs):
@@ -132,7 +147,17 @@ class Fitted(Comparing):
         return (values, errors) if return_std else values
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
-        """Return the mean log-likelihood of a row, with weights (n,) if rows stand for several."""
+        """Return the mean log-likelihood of a row, with weights (n,) if rows stand for several.
+
+        Parameters
+        ----------
+        X : frame, array, Arrow table or path
+            Rows with the columns that the model was fitted to.
+        y : None
+            Not used.
+        sample_weight : array (n,) or None
+            How many rows each row stands for.
+        """
         scores = self.score_samples(X)
         weights = None if sample_weight is None else check_weights(sample_weight, len(scores))
         return float(np.average(scores, weights=weights))
@@ -143,6 +168,13 @@ class Fitted(Comparing):
         Categories and genotypes get their most probable value, numbers their mean (whole ones rounded). A pandas frame
         comes back with all else as it was; anything else as a frame of the model's columns.
 
+        Parameters
+        ----------
+        X : frame, array, Arrow table or path
+            Table with missing cells.
+
+        Examples
+        --------
         >>> from mixmem import GDLM, simulate_mixed
         >>> drawn = simulate_mixed(300, 2, n_categorical=6, n_count=3, n_continuous=3, missing=0.1, random_state=0)
         >>> model = GDLM(2, alpha0=0.6, refine=None, random_state=0).fit(drawn.frame)
@@ -157,12 +189,26 @@ class Fitted(Comparing):
         return imputed(table, self._theta, memberships, source)
 
     def fillings(self, X: Any) -> list[tuple[int, NDArray[np.int64], list[Any]]]:
-        """Return position, rows and values of the missing cells of every variable, as :meth:`impute` fills them."""
+        """Return position, rows and values of the missing cells of every variable, as :meth:`impute` fills them.
+
+        Parameters
+        ----------
+        X : frame, array, Arrow table or path
+            Table with missing cells.
+        """
         table = self._encoded(X)
         return list(fillings(table, self._theta, self.fit_rows(table).memberships))
 
     def sample(self, n_samples: int = 1, *, random_state: int | np.random.Generator | None = None) -> pd.DataFrame:
-        """Draw new rows from the fitted model, with the columns and levels of the table it was fitted to."""
+        """Draw new rows from the fitted model, with the columns and levels of the table it was fitted to.
+
+        Parameters
+        ----------
+        n_samples : int
+            Rows to draw.
+        random_state : int, Generator or None
+            Seed; None draws other rows every time.
+        """
         self._check_fitted()
         if n_samples < 1:
             raise InputError(f"n_samples must be an integer of at least 1; got {n_samples!r}")
@@ -173,30 +219,18 @@ class Fitted(Comparing):
 
         For tables of diploid loci with two alleles. A fold's fit starts anew, without the genotypes hidden. The
         smaller the better: compare fits with different numbers of components to the same table.
+
+        Parameters
+        ----------
+        X : frame, array, Arrow table or path
+            Genotypes, as they were fitted.
+        folds : int
+            Parts in which genotypes are hidden, one after the other.
         """
         table = self._encoded(X)
         seed = np.random.SeedSequence([*np.random.SeedSequence(self.report_.seed).generate_state(4), 6])
         with threads(self.n_jobs):
             return cross_validation(table, len(self.alpha_), folds=folds, seed=seed, progress=self._progress())
-
-    def intervals(self, level: float = 0.95, X: Any = None) -> pd.DataFrame:
-        """Return estimates, standard errors and intervals of theta, alpha and the contamination, as one table.
-
-        Columns: parameter, variable, level, statistic, component, estimate, standard_error, lower, upper. After
-        sampling they are those of the posterior. Otherwise rows are left out in twenty groups and the moment estimate
-        is made again from there by a few sweeps, when this is first called (alpha0 is taken as known); a model read
-        from a file needs the table ``X`` for it.
-
-        >>> from mixmem import GDLM, simulate_gdlm
-        >>> model = GDLM(2, alpha0=0.2, random_state=0).fit(simulate_gdlm(300, 9, 2, random_state=0).frame)
-        >>> model.intervals(level=0.9).columns.tolist()[-4:]
-        ['estimate', 'standard_error', 'lower', 'upper']
-        """
-        self._check_fitted()
-        _check_level(level)
-        if self._errors is None or (X is not None and self._errors.alpha_draws is None):
-            self._errors = self._jackknife(self._table_of(X))
-        return self._errors.table(self.schema_, self._theta, self.alpha_, level)
 
     def _table_of(self, X: Any) -> Encoded:
         """Return the table that the model was fitted to, coded as it was then."""
@@ -214,60 +248,16 @@ class Fitted(Comparing):
             )
         return self._training.table
 
-    def _jackknife(self, table: Encoded) -> Uncertainty:
-        if table.n_rows != self.report_.rows:
-            raise InputError(
-                f"standard errors need the table the model was fitted to, of {self.report_.rows} rows; "
-                f"this one has {table.n_rows}"
-            )
-        if table.n_variables < 3:
-            raise InputError(
-                "two variables have no third moments, and so no standard errors without sampling; expected "
-                "refine='gibbs'"
-            )
-        if self.report_.refine.method == "em":
-            raise InputError("there are no standard errors after refine='em'; expected None or 'gibbs'")
-        k, seed = len(self.alpha_), np.random.SeedSequence(self.report_.seed)
-        tol = sweep_tolerance(k, table.n_effective)
-        noise = 1.0 - self.contamination_
-        with threads(self.n_jobs):
-            found = jackknife(table, self._noisy, self.alpha_, tol=tol, seed=seed, progress=self._progress())
-        return replace(found, theta=np.where(Noise(self.schema_).takes_part[:, None], found.theta / noise, found.theta))
-
-    def membership_intervals(self, X: Any, level: float = 0.95) -> pd.DataFrame:
-        """Return the posterior mean of every row's memberships with its interval; theta is taken as known.
-
-        Columns: row, component, estimate, standard_error, lower, upper; n * k lines.
-
-        >>> from mixmem import GDLM, simulate_gdlm
-        >>> table = simulate_gdlm(300, 9, 2, random_state=0).frame
-        >>> model = GDLM(2, alpha0=0.2, random_state=0).fit(table)
-        >>> model.membership_intervals(table[:5]).shape
-        (10, 6)
-        """
-        import pandas as pd
-
-        table = self._encoded(X)
-        _check_level(level)
-        with threads(self.n_jobs):
-            mean, error, (low, high) = membership_intervals(
-                table, self._noisy, self.alpha_, level, progress=self._progress()
-            )
-        n, k = mean.shape
-        return pd.DataFrame(
-            {
-                "row": np.repeat(table.row_ids, k),
-                "component": np.tile(np.arange(1, k + 1), n),
-                "estimate": mean.ravel(),
-                "standard_error": error.ravel(),
-                "lower": low.ravel(),
-                "upper": high.ravel(),
-            }
-        )
-
     def goodness_of_fit(self, X: Any) -> Goodness:
         """Compare pairs of answers in a table with what the components say, worst variables first.
 
+        Parameters
+        ----------
+        X : frame, array, Arrow table or path
+            Rows with the columns that the model was fitted to.
+
+        Examples
+        --------
         >>> from mixmem import GDLM, simulate_gdlm
         >>> table = simulate_gdlm(300, 9, 2, random_state=0).frame
         >>> GDLM(2, alpha0=0.2, random_state=0).fit(table).goodness_of_fit(table).variables.shape
@@ -283,6 +273,13 @@ class Fitted(Comparing):
 
         The models may be fitted to different tables, as long as they share some variables and levels.
 
+        Parameters
+        ----------
+        other : GDLM
+            Fitted model whose order is taken.
+
+        Examples
+        --------
         >>> from mixmem import GDLM, simulate_gdlm
         >>> table = simulate_gdlm(500, 9, 3, random_state=0).frame
         >>> model = GDLM(3, alpha0=0.3, random_state=0).fit(table[:250])
@@ -300,13 +297,31 @@ class Fitted(Comparing):
         return self
 
     def save(self, path: str | Path) -> None:
-        """Write the model to a file, atomically; ``mixmem.load`` reads it. Neither uses pickle."""
+        """Write the model to a file, atomically; ``mixmem.load`` reads it. Neither uses pickle.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write.
+        """
         self._check_fitted()
         header = {
             "run": self.run_id, "coding": self.coding_.to_dict(), "parameters": self._parameters(),
             "report": self.report_.to_plain(),
         }  # fmt: skip
-        save_model(path, self._arrays() | (self._errors.arrays() if self._errors is not None else {}), header)
+        errors = self._errors.arrays() if self._errors is not None else {}
+        arrays, further = self._kept()
+        save_model(path, self._arrays() | errors | arrays, header | further)
+
+    def _forget(self) -> None:
+        """Forget what was kept beside the model of before; here nothing is."""
+
+    def _kept(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Return what a model keeps beside itself in its file; here nothing."""
+        return {}, {}
+
+    def _take_kept(self, path: str | Path, arrays: dict[str, Array], header: dict[str, Any]) -> None:
+        """Take back what :meth:`_kept` gave."""
 
     @property
     def run_id(self) -> str:
@@ -322,7 +337,13 @@ class Fitted(Comparing):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a model that :meth:`save` wrote, of this version or an earlier one; what no fit gives is refused."""
+        """Read a model that :meth:`save` wrote, of this version or an earlier one; what no fit gives is refused.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to read.
+        """
         arrays, header = load_model(path)
         if header.get("model") == "topics":
             raise InputError(
@@ -351,6 +372,7 @@ class Fitted(Comparing):
         check_model_values(path, coding.schema, theta, alpha, delta)
         model._set(coding, theta, alpha, delta, report)
         model._errors = Uncertainty.from_arrays(arrays)
+        model._take_kept(path, arrays, header)
         model.n_features_in_ = coding.n_variables + len(coding.left_out)
         return model
 
@@ -358,6 +380,11 @@ class Fitted(Comparing):
         """Return the parameters by name: those of the constructor's signature, so that subclasses may have more.
 
         Where a constructor hands further ones on by keyword, those of the class above are parameters too.
+
+        Parameters
+        ----------
+        deep : bool
+            Not used: no parameter is an estimator.
         """
         names: dict[str, None] = {}
         for kind in type(self).__mro__:
@@ -392,7 +419,13 @@ class Fitted(Comparing):
         return pd.Series(spread, index=self.schema_.names, name="spread").sort_values(ascending=False, kind="stable")
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return component_1..component_k, the columns of :meth:`transform`."""
+        """Return component_1..component_k, the columns of :meth:`transform`.
+
+        Parameters
+        ----------
+        input_features : None
+            Not used.
+        """
         self._check_fitted()
         return np.array([f"component_{h + 1}" for h in range(len(self.alpha_))], dtype=object)
 
@@ -425,12 +458,7 @@ class Fitted(Comparing):
         return {**state, "_training": None} if "_training" in state else state
 
     def _progress(self) -> Progress:
-        return LineProgress() if self.verbose else current()
-
-
-def _check_level(level: float) -> None:
-    if not isinstance(level, (int, float, np.number)) or not 0.0 < level < 1.0:
-        raise InputError(f"level is the share of intervals that hold the truth, between 0 and 1; got {level!r}")
+        return announced(in_python(self.verbose))
 
 
 def _plain(value: Any) -> Any:

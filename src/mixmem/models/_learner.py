@@ -23,19 +23,20 @@ from mixmem.likelihood.contamination import noisy_theta
 from mixmem.likelihood.memberships import fit_rows
 from mixmem.models._fitted import Fitted, Training
 from mixmem.models._passes import Everything, looked_at
-from mixmem.moments.anchors import anchor_moments, make_plan
+from mixmem.moments.anchors import Plan, anchor_moments, make_plan
 from mixmem.moments.estimate import Settings, Start, estimate, start_of
 from mixmem.moments.few_passes import AllRows, corrected_start
 from mixmem.moments.sums import FirstMoments, first_moments
 from mixmem.parameters import PARAMETERS, bytes_of, check_parameters
 from mixmem.progress import Progress
 from mixmem.refinement.admixture import are_genotypes
-from mixmem.refinement.admixture_start import genotype_start
+from mixmem.refinement.admixture_start import genotype_starts
 from mixmem.refinement.choose import Refined, choose_method, refine, refuse_refinement
 from mixmem.refinement.latent_classes import is_doubtful, latent_class_start, within_reach
 from mixmem.refinement.memory import bytes_per_row, refuse_beyond
 from mixmem.results.doubts import FEWER_PARTITIONS, LookedBack
-from mixmem.results.fit_report import fit_report, of_all_rows
+from mixmem.results.fit_report import PassesReport, fit_report, of_all_rows
+from mixmem.results.notices import diagnostic_failed
 from mixmem.results.uncertainty import from_posterior
 from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import Alpha0, choose_alpha0
@@ -148,6 +149,7 @@ class Learner(Fitted):
             array, or files that all workers see.
         """
         settings, seed, progress = self._settings(), seed_sequence(self.random_state), self._progress()
+        self._forget()
         if engine is not None or self._in_few_passes(X, settings):
             return self._fit_in_few_passes(X, sample_weight, settings, seed, progress, engine=_engine(engine))
         with threads(self.n_jobs):
@@ -206,7 +208,7 @@ class Learner(Fitted):
                 settled=self._asked_for_sweeps(refined), seed=seed, seconds=progress.seconds,
                 memberships=self.memberships,
             )  # fmt: skip
-            report = of_all_rows(report, everything.chunks.n_rows, sample.n_rows, everything.united)
+            report = of_all_rows(report, everything.chunks.n_rows, PassesReport(sample.n_rows, everything.united))
             self._set(everything.chunks.coding, refined.theta, refined.alpha, refined.delta, report)
             self._errors = None
             held = everything.held
@@ -227,7 +229,17 @@ class Learner(Fitted):
         )  # fmt: skip
 
     def fit_reading(self, reading: Reading, then: Callable[[Everything], None], client: Any = None) -> Self:
-        """Learn from rows that are read in chunks; ``then`` is called while their codes are there."""
+        """Learn from rows that are read in chunks; ``then`` is called while their codes are there.
+
+        Parameters
+        ----------
+        reading : Reading
+            Rows as they are read.
+        then : callable
+            Called with what is known of the whole table.
+        client : Client or None
+            Client of a Dask cluster that does the work.
+        """
         settings, seed, progress = self._settings(), seed_sequence(self.random_state), self._progress()
         return self._fit_in_few_passes(reading, None, settings, seed, progress, then, _engine(client))
 
@@ -267,22 +279,18 @@ class Learner(Fitted):
         given = 1.0 if self.alpha0 == "auto" else float(self.alpha0)
         if method == "em" and are_genotypes(table.schema) and settings.n_components > 1:
             with progress.stage("start"):
-                return Began((genotype_start(table, settings.n_components, given, seed),))
+                return Began(genotype_starts(table, settings.n_components, given, seed))
         classes = partial(latent_class_start, table, k=settings.n_components, seed=seed, progress=progress)
         with progress.stage("moments"):
             first = first_moments(table)
             if self._free_anchors and not within_reach(table, settings.n_components):
+                refuse_beyond(settings.memory_limit, table, None, settings, method)
                 return Began((classes(first, alpha0=given),), None, first)
-            plan = make_plan(
-                table, settings.n_components, anchors=self.anchors, n_partitions=self.n_partitions,
-                rng=np.random.default_rng(seed), first=first, memory_limit=settings.memory_limit,
-            )  # fmt: skip
-            refuse_beyond(settings.memory_limit, table, plan, settings, method)
+            plan = self._planned(table, first, settings, method, seed)
             block = anchor_moments(table, plan)
-        chosen = None
-        if block is not None and settings.n_components > 1 and (self._free_alpha0 or self.check_alpha0):
-            chosen = choose_alpha0(table, settings, seed=seed, progress=progress, first=first)
-        alpha0 = chosen.value if chosen is not None and self._free_alpha0 else given
+        alpha0, chosen = given, None
+        if block is not None:
+            alpha0, chosen = self._alpha0_of(table, first, settings, seed, progress)
         found = estimate(table, plan, first, block, alpha0, settings, seed=seed, progress=progress)
         finish = start_of if everything is None else partial(corrected_start, everything=everything)
         start = finish(found, table, first, settings, seed=seed, progress=progress)
@@ -290,21 +298,57 @@ class Learner(Fitted):
             return Began((start, classes(first, alpha0=alpha0)), chosen, first)
         return Began((start,), chosen, first)
 
+    def _planned(
+        self, table: Encoded, first: FirstMoments, settings: Settings, method: str | None, seed: np.random.SeedSequence
+    ) -> Plan:
+        """Return the anchors, as far as memory allows."""
+        plan = make_plan(
+            table, settings.n_components, anchors=self.anchors, n_partitions=self.n_partitions,
+            rng=np.random.default_rng(seed), first=first, memory_limit=settings.memory_limit,
+        )  # fmt: skip
+        refuse_beyond(settings.memory_limit, table, plan, settings, method)
+        return plan
+
+    def _alpha0_of(
+        self,
+        table: Encoded,
+        first: FirstMoments,
+        settings: Settings,
+        seed: np.random.SeedSequence,
+        progress: Progress,
+    ) -> tuple[float, Alpha0 | None]:
+        """Return alpha0 as given or as found, and the search for it if there was one."""
+        chosen = None
+        if settings.n_components > 1 and (self._free_alpha0 or self.check_alpha0):
+            chosen = choose_alpha0(table, settings, seed=seed, progress=progress, first=first)
+        if chosen is not None and self._free_alpha0:
+            return chosen.value, chosen
+        return 1.0 if self.alpha0 == "auto" else float(self.alpha0), chosen
+
     @property
     def _free_anchors(self) -> bool:
         """Whether neither anchors nor partitions were asked for."""
         return self.anchors == "auto" and self.n_partitions == "auto"
 
     def _look_back(self, table: Encoded, began: Began, refined: Refined) -> LookedBack:
-        """Return what doubts about a fit are judged by: the table's structure, and the rows after sampling."""
+        """Return what doubts about a fit are judged by: the table's structure, and the rows after sampling.
+
+        If looking fails the fit stands, and a notice says so.
+        """
         if self.n_components == 1:
             return LookedBack(None, None, None)
-        structure = structure_of(table, first_moments(table) if began.first is None else began.first)
-        rows = None
+        structure, rows, failed = None, None, []
+        try:
+            structure = structure_of(table, first_moments(table) if began.first is None else began.first)
+        except Exception as error:
+            failed.append(diagnostic_failed("a look at the table's structure", error))
         if refined.method == "gibbs":
             theta = noisy_theta(refined.theta, refined.delta, table.schema)
-            rows = fit_rows(table, theta, refined.alpha, memberships=self.memberships)
-        return LookedBack(structure, rows, refined.likeliest if rows is None else rows.memberships)
+            try:
+                rows = fit_rows(table, theta, refined.alpha, memberships=self.memberships)
+            except Exception as error:
+                failed.append(diagnostic_failed("a look at the rows' memberships", error))
+        return LookedBack(structure, rows, refined.likeliest if rows is None else rows.memberships, tuple(failed))
 
     def _asked_for_sweeps(self, refined: Refined) -> bool:
         """Whether so many sweeps were asked for, settled or not."""

@@ -28,7 +28,7 @@ from mixmem.data.chunks import (
 from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded, encode_as
 from mixmem.data.partitions import PartitionSource
-from mixmem.data.sources import Source, Span, TableSource, source_of
+from mixmem.data.sources import Span, TableSource, source_of
 from mixmem.data.table_checks import check_weights
 from mixmem.data.united_levels import Recoding
 from mixmem.engine.chunks import Engine
@@ -216,7 +216,7 @@ def looked_at(
     with progress.stage("sample"):
         sample = reading.learn(spans, kinds)
     base, p = sample.coding.unpooled, sample.n_variables
-    size = whole_stretches(chunk_rows or _chunk_rows(reading.source, p, memory_limit), p)
+    size = whole_stretches(chunk_rows or rows_per_chunk(p, memory_limit, reading.source.bytes_per_row), p)
     store = _store(reading, engine, scratch, memory_limit, reading.n_rows * p * base.codes_dtype.itemsize)
     try:
         count = -(-reading.n_rows // size)
@@ -232,7 +232,7 @@ def looked_at(
             chunks = HeldChunks(held, size)
         yield Everything(
             chunks, counted, FirstMoments(coding, counted.first.sums), _recoded(sample, base, coding),
-            _surprises(base, coding), held, engine, progress,
+            surprises(base, coding), held, engine, progress,
         )  # fmt: skip
     finally:
         if store is not None:
@@ -275,10 +275,12 @@ def _coded_already(table: Encoded, engine: Engine, progress: Progress, chunk_row
     return Everything(chunks, counted, counted.first, sample, [], table, engine, progress)
 
 
-def _chunk_rows(source: Source, n_variables: int, memory_limit: int | None) -> int:
+def rows_per_chunk(n_variables: int, memory_limit: int | None, bytes_per_row: int | None = None) -> int:
+    """Return how many rows are read at once; more where they are known to take few bytes."""
     most = CHUNK_BYTES if memory_limit is None else min(CHUNK_BYTES, memory_limit // 8)
-    narrow = source.bytes_per_row <= NARROW_BYTES * n_variables
-    return int(2 * most // source.bytes_per_row if narrow else most // (8 * n_variables))
+    if bytes_per_row is not None and bytes_per_row <= NARROW_BYTES * n_variables:
+        return int(2 * most // bytes_per_row)
+    return int(most // (8 * n_variables))
 
 
 def _recoded(rows: Encoded, old: Coding, new: Coding) -> Encoded:
@@ -286,7 +288,7 @@ def _recoded(rows: Encoded, old: Coding, new: Coding) -> Encoded:
     return replace(rows, codes=Recoding.between(old, new).codes(rows.codes), coding=new)
 
 
-def _surprises(base: Coding, coding: Coding) -> list[str]:
+def surprises(base: Coding, coding: Coding) -> list[str]:
     """Return what all rows hold beside the sample, in words."""
     found = []
     for own, other in zip(base.columns, coding.columns, strict=True):

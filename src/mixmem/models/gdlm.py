@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from mixmem.models._estimator import Estimator, Transformer
-from mixmem.models._learner import Learner
+from mixmem.models._from_moments import MomentsLearner
 from mixmem.typing import Array
 
 
-class GDLM(Learner, Transformer, Estimator):
+class GDLM(MomentsLearner, Transformer, Estimator):
     """Learn a generalized Dirichlet latent variable model by the method of moments (PTPQP), and refine it.
 
     Row i has memberships x_i ~ Dirichlet(alpha) in k components. Its cell in variable j is drawn from a component that
@@ -26,7 +26,8 @@ class GDLM(Learner, Transformer, Estimator):
         the value under which the rows are most likely.
     variables : dict or None
         Kinds of columns, where they are not to be inferred: {"age": "continuous", "visits": "count", "note": "ignore"};
-        also "categorical", "binary", "ordinal", "dosage". ``schema_`` and ``mixmem info`` show what was inferred.
+        also "categorical", "binary", "ordinal" (of texts with their order, "ordinal:never<sometimes<often"), "dosage".
+        A name such as "q*" stands for every column it fits. ``schema_`` and ``mixmem info`` show what was inferred.
     anchors : "auto" or three lists of names
         Variables of the first block (pi^u, pi^v, pi^w), disjoint.
     n_partitions : "auto" or int
@@ -49,17 +50,19 @@ class GDLM(Learner, Transformer, Estimator):
         1e-6.
     check_alpha0 : bool
         Estimate alpha0 beside the one that is given, and warn where the two differ (``report_.alpha0.checked``).
-    refine : None, "auto", "gibbs" or "em"
-        After the moments: "gibbs" samples the posterior (the most accurate, with uncertainty), "em" maximises the
+    refine : None, "auto", "gibbs", "integrated" or "em"
+        After the moments: "gibbs" samples the posterior (the most accurate, with uncertainty), "integrated" runs a few
+        rounds of EM with the memberships integrated out (for long rows of categories), "em" maximises the
         likelihood of theta and memberships together (as ADMIXTURE does), None leaves the moment estimate. "auto"
-        maximises the likelihood of tables of diploid genotypes, and samples others where rows have at most 200
-        variables and it takes a minute at most.
+        maximises the likelihood of tables of diploid genotypes, samples others where rows have at most 200
+        variables and it takes a minute at most, and runs rounds where rows are longer, they take seconds
+        and there are 150 rows per component.
     contamination : "auto" or float
         Share of cells (delta) that are noise, uniform over the variable's levels; theta is then that of the other
         cells. "auto" is estimated by sampling, and zero without it.
     memberships : "mean" or "mode"
-        What a row's memberships are: the posterior mean, which errs least, for rows that are short enough for it to be
-        had at once, and the mode in softmax coordinates for long ones; or the mode for all.
+        What a row's memberships are: the posterior mean, which errs least, for rows that are short or long enough for
+        it to be had at once, and the mode in softmax coordinates for those between; or the mode for all.
     missing : None, list or dict
         Values that mean a missing cell, beside NaN and None: a list for all columns, or {"cholesterol": [0]}.
     handle_unknown : "missing" or "error"
@@ -119,7 +122,13 @@ class GDLM(Learner, Transformer, Estimator):
     """
 
     def transform(self, X: Any) -> Array:
-        """Return memberships (n, k) of rows, which sum to one: the posterior mean, or as ``memberships`` asks for."""
+        """Return memberships (n, k) of rows, which sum to one: the posterior mean, or as ``memberships`` asks for.
+
+        Parameters
+        ----------
+        X : frame, array, Arrow table or path
+            Rows with the columns that the model was fitted to.
+        """
         return super().transform(X)  # defined here too, because scikit-learn's set_output looks in this class
 
     def __sklearn_tags__(self) -> Any:

@@ -55,16 +55,16 @@ class Plan:
 
     @property
     def rest(self) -> NDArray[np.int64]:
-        """Variables that are not anchors."""
+        """Return the variables that are not anchors."""
         return np.setdiff1d(np.arange(self.coding.n_variables), np.concatenate(self.anchors))
 
     @property
     def complete(self) -> bool:
-        """Whether anchors and partitions hold every variable."""
+        """Return whether anchors and partitions hold every variable."""
         return bool(self.partitions) or not len(self.rest)
 
     def block(self, r: int) -> Modes:
-        """Variables of the three modes of partition r: anchors first."""
+        """Return the variables of the three modes of partition r: anchors first."""
         u, v, w = (np.concatenate([a, b]) for a, b in zip(self.anchors, self.partitions[r], strict=True))
         return u, v, w
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded
 from mixmem.moments.anchors import Plan
 from mixmem.moments.block_factorization import BlockReport, Factored, factorize_anchors, factorize_partitions
@@ -219,7 +220,7 @@ def estimate(
     rows = mode_rows(table.coding, np.concatenate(plan.anchors))
     kept = match_columns(factored.anchors, theta[rows], settings.matching)
     found = concentration(weights, alpha0)
-    return Estimate(theta, found, _account(plan, factored, kept, swept, found, theta))
+    return Estimate(theta, found, account_of(plan, factored, kept, swept, found, theta))
 
 
 def start_of(
@@ -234,7 +235,7 @@ def start_of(
     """Return where refinement begins; where rare levels were pooled, sweeps go on with every level for itself."""
     if not table.coding.pooled or settings.n_sweeps == 0 or settings.n_components == 1 or table.n_variables < 3:
         return found.start(first)
-    theta, alpha0 = level_for_itself(found.theta, table), found.concentration.alpha0
+    theta, alpha0 = level_for_itself(found.theta, table.coding), found.concentration.alpha0
     table = table.unpooled
     first = first_moments(table)
     tensor = FullTensor(table, first, theta, alpha0)
@@ -243,13 +244,13 @@ def start_of(
     return found.start(first)
 
 
-def level_for_itself(theta: Array, table: Encoded) -> Array:
+def level_for_itself(theta: Array, coding: Coding) -> Array:
     """Return the moments' theta of every level from that of a coding which may have pools (soft levels, k)."""
-    if not table.coding.pooled:
+    if not coding.pooled:
         return theta
-    offsets = table.coding.soft.offsets
+    offsets = coding.soft.offsets
     parts = []
-    for j, column in enumerate(table.coding.columns):
+    for j, column in enumerate(coding.columns):
         own = theta[offsets[j] : offsets[j + 1]]
         parts.append(column.own_kind.parameters(column, own, column.frequencies) if len(column.frequencies) else own)
     return np.concatenate(parts)
@@ -258,6 +259,11 @@ def level_for_itself(theta: Array, table: Encoded) -> Array:
 def groups_rng(seed: np.random.SeedSequence) -> np.random.Generator:
     """Return what draws the groups of variables: the same ones each time."""
     return np.random.default_rng([*seed.generate_state(4), 1])
+
+
+def anchors_rng(seed: np.random.SeedSequence) -> np.random.Generator:
+    """Return what draws the starts of the anchor block: the same ones each time."""
+    return np.random.default_rng([*seed.generate_state(4), 0])
 
 
 def swept_to_rest(
@@ -294,7 +300,7 @@ def from_anchors(
     progress: Progress,
 ) -> Factored:
     """Factorize the anchor block, and the partitions' blocks if there are any."""
-    restarts = np.random.default_rng([*seed.generate_state(4), 0])
+    restarts = anchors_rng(seed)
     with progress.stage("anchor block"):
         factored = factorize_anchors(
             anchor_block,
@@ -350,9 +356,10 @@ def anchor_conditions(plan: Plan, theta: Array) -> list[float]:
     return found
 
 
-def _account(
-    plan: Plan, factored: Factored, kept: Matching, swept: Swept | None, found: Concentration, theta: Array
+def account_of(
+    plan: Plan, factored: Factored, kept: Matching | None, swept: Swept | None, found: Concentration, theta: Array
 ) -> MomentAccount:
+    """Return what the moment estimate says of itself; ``kept`` is how the anchors at the end match the block's."""
     blocks, matched = factored.reports, factored.matchings
     names = np.asarray(plan.coding.names, dtype=object)
     return MomentAccount(
@@ -373,7 +380,9 @@ def _account(
             sum(block.converged for block in blocks),
             list(blocks),
         ),
-        matching=MatchingReport(
+        matching=None
+        if kept is None
+        else MatchingReport(
             len(matched),
             sum(match.guaranteed for match in matched),
             sum(match.assigned for match in matched),

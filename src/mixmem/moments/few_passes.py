@@ -8,7 +8,7 @@ of second order: a further correction moves theta by about ``RATE`` times the fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded
+from mixmem.data.soft_levels import Part
 from mixmem.data.united_levels import united
 from mixmem.engine.rows import Arrays, RowSum, stretch_rows
 from mixmem.moments.estimate import (
@@ -141,7 +142,7 @@ def corrected_start(
         return replace(found, theta=everything.first.means[:, None]).start(everything.first)
     if settings.n_sweeps == 0 or sample.n_variables < 3:
         return found.start(everything.first)
-    theta, sample, alpha0 = level_for_itself(found.theta, sample), sample.unpooled, found.concentration.alpha0
+    theta, sample, alpha0 = level_for_itself(found.theta, sample.coding), sample.unpooled, found.concentration.alpha0
     whole = FirstMoments(sample.coding, everything.first.sums)
     report: CorrectionReport | None = None
     if everything.swept:
@@ -168,18 +169,75 @@ def _corrected(
     progress: Progress,
 ) -> tuple[Swept, CorrectionReport]:
     """Correct until what is left is small against the sampling error of all rows."""
-    total, size = everything.first.total, sample.total
-    more = max(total / size - 1.0, 1e-12)
-    moved: list[float] = []
+    moved: tuple[float, ...] = ()
     while True:
-        tensor = FullTensor(sample, everything.first, theta, alpha0)
-        work = tensor.pass_over(split_in_groups(tensor.soft, groups_rng(seed)))
-        correction = Correction.of(work, everything.sums(work), total, work.sums(sample).root, size)
-        tensor = FullTensor(sample, everything.first, theta, alpha0, correction)
-        swept = swept_to_rest(tensor, alpha0, settings, seed, progress, everything.n_effective)
-        moved.append(float(np.sqrt(((swept.theta - theta) ** 2).mean())))
+        work = pass_at(theta, everything.first, alpha0, seed)
+        sums = everything.sums(work)
+        swept = corrected_once(
+            work, sums, sample, everything.first, theta, alpha0, settings, seed=seed, progress=progress,
+            n_effective=everything.n_effective,
+        )  # fmt: skip
+        moved = (*moved, distance(swept.theta, theta))
         theta = swept.theta
-        rate = RATE * moved[0] if len(moved) == 1 else moved[-1] / max(moved[-2], 1e-300)
-        left = min(rate, 1.0) * moved[-1]
-        if left <= ENOUGH * moved[0] / np.sqrt(more) or len(moved) == MOST_CORRECTIONS:
-            return swept, CorrectionReport(moved, left)
+        if enough(moved, error_of_all(moved, everything.first.total, sample.total)):
+            return swept, CorrectionReport(list(moved), left_after(moved))
+
+
+def pass_at(
+    theta: Array,
+    first: FirstMoments,
+    alpha0: float,
+    seed: np.random.SeedSequence,
+    groups: Sequence[Part] | None = None,
+) -> Pass:
+    """Return what sums the steps of groups over any rows at a theta (soft levels, k), by default those of a sweep."""
+    tensor = FullTensor(no_rows(first.coding), first, theta, alpha0)
+    return tensor.pass_over(split_in_groups(tensor.soft, groups_rng(seed)) if groups is None else groups)
+
+
+def no_rows(coding: Coding) -> Encoded:
+    """Return a table of a coding that has no rows."""
+    return Encoded.of(np.empty((0, coding.n_variables), dtype=coding.codes_dtype), coding)
+
+
+def corrected_once(
+    work: Pass,
+    sums: Arrays,
+    sample: Encoded,
+    first: FirstMoments,
+    theta: Array,
+    alpha0: float,
+    settings: Settings,
+    *,
+    seed: np.random.SeedSequence,
+    progress: Progress,
+    n_effective: float,
+) -> Swept:
+    """Sweep a sample to rest from theta, corrected by the sums of a pass over all rows, whose first moments are
+    ``first``."""
+    correction = Correction.of(work, sums, first.total, work.sums(sample).root, sample.total)
+    tensor = FullTensor(sample, first, theta, alpha0, correction)
+    return swept_to_rest(tensor, alpha0, settings, seed, progress, n_effective)
+
+
+def distance(one: Array, other: Array) -> float:
+    """Return the root mean square distance of two thetas."""
+    return float(np.sqrt(((one - other) ** 2).mean()))
+
+
+def left_after(moved: Sequence[float], first_rate: float = RATE) -> float:
+    """Return what may be left after corrections that moved theta by so much each; ``first_rate`` is that of the first,
+    over how far it moved."""
+    rate = first_rate * moved[0] if len(moved) == 1 else moved[-1] / max(moved[-2], 1e-300)
+    return min(rate, 1.0) * moved[-1]
+
+
+def error_of_all(moved: Sequence[float], total: float, size: float) -> float:
+    """Return the sampling error of all rows, of weight ``total``, from how far the first correction moved theta away
+    from what a sample of weight ``size`` says."""
+    return moved[0] / float(np.sqrt(max(total / size - 1.0, 1e-12)))
+
+
+def enough(moved: Sequence[float], error: float) -> bool:
+    """Whether what is left is small against the sampling error of all rows, or corrections are too many."""
+    return left_after(moved) <= ENOUGH * error or len(moved) == MOST_CORRECTIONS

@@ -21,8 +21,8 @@ from mixmem.typing import Array, MatchingName
 class Guarantee(Record):
     """Hold a theorem's sufficient condition for a consistent permutation, evaluated at the permutation found.
 
-    The theorem speaks of the permutation that is true: if the condition is met there, matching finds it. What is true
-    is not known; where the condition is met at the permutation found, no other permutation meets it. That the
+    The theorem speaks of the permutation that is true: if the condition is met there, matching finds it. Nobody
+    knows the true one; where the condition is met at the permutation found, no other permutation meets it. That the
     columns really belong together so is then likely, and not proved: a column may be nearer to another's place.
 
     Attributes
@@ -65,12 +65,12 @@ class Matching:
 
     @property
     def permuted(self) -> bool:
-        """Whether the columns stand in another order."""
+        """Return whether the columns stand in another order."""
         return bool((self.permutation != np.arange(len(self.permutation))).any())
 
     @property
     def guaranteed(self) -> bool:
-        """Whether the condition of the method used is met at the permutation found (see :class:`Guarantee`)."""
+        """Return whether the method's condition is met at the permutation found (see :class:`Guarantee`)."""
         return self.procrustes.holds if self.method == "procrustes" else self.angle.holds
 
 

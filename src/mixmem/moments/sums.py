@@ -72,24 +72,24 @@ class FirstMoments:
 
     @property
     def counts(self) -> Array:
-        """Weight of the rows in which each cell occurs (cells,)."""
+        """Return the weight of the rows in which each cell occurs (cells,)."""
         return self._root[0]
 
     @property
     def total(self) -> float:
-        """Weight of all rows."""
+        """Return the weight of all rows."""
         return float(self._root[1])
 
     @cached_property
     def observed(self) -> Array:
-        """Share of the rows in which each variable is observed (p,)."""
+        """Return the share of the rows in which each variable is observed (p,)."""
         soft = self.coding.soft
         present = np.add.reduceat(self.counts * soft.present, soft.cell_offsets[:-1])
         return np.asarray(np.maximum(present, 1e-300) / self.total)
 
     @cached_property
     def means(self) -> Array:
-        """E[b_j] for every variable, stacked (soft levels,), over the rows in which it is observed; even if in none."""
+        """Return E[b_j] of every variable, stacked (soft levels,), over rows that have it; even where none has."""
         soft = self.coding.soft
         if soft.shares is None:
             return self.counts / self.total
@@ -103,7 +103,7 @@ class FirstMoments:
 
     @cached_property
     def inverse(self) -> Array:
-        """(cells,): one over the share observed, 0 for missing cells."""
+        """Return one over the share observed (cells,), 0 for missing cells."""
         soft = self.coding.soft
         inverse = np.where(self._known, 1.0 / self.observed, 0.0)
         return np.asarray(np.repeat(inverse, np.diff(soft.cell_offsets)) * soft.present)
@@ -115,7 +115,7 @@ class FirstMoments:
 
     @cached_property
     def missing(self) -> Array:
-        """(p,): weight of the rows in which each variable is missing."""
+        """Return the weight of the rows in which each variable is missing (p,)."""
         soft = self.coding.soft
         last = soft.cell_offsets[1:] - 1
         return np.where(soft.absent >= 0, self.counts[last], 0.0)
@@ -257,23 +257,23 @@ class BlockMoments:
 
     @property
     def sums(self) -> Array:
-        """(e_u, e_v, e_w), with a level for "missing" where there is one."""
+        """Return the sums (e_u, e_v, e_w), with a level for "missing" where there is one."""
         return self._root[0]
 
     @property
     def total(self) -> float:
-        """Weight of all rows."""
+        """Return the weight of all rows."""
         return float(self._root[1])
 
     @cached_property
     def rows(self) -> Modes:
-        """The modes' soft levels, as rows of the moments' theta."""
+        """Return the modes' soft levels, as rows of the moments' theta."""
         u, v, w = (mode_rows(self.coding, mode) for mode in self.modes)
         return u, v, w
 
     @cached_property
     def raw(self) -> Array:
-        """E[b_u x b_v x b_w] (d_u, d_v, d_w), missing cells made up for (see :mod:`mixmem.data.soft_levels`)."""
+        """Return E[b_u x b_v x b_w] (d_u, d_v, d_w); :mod:`mixmem.data.soft_levels` makes up for missing cells."""
         raw = self.sums / self.total
         for axis in range(3):
             fill = self._filling(axis)
@@ -302,11 +302,11 @@ class BlockMoments:
         return out
 
     def corrected(self, alpha0: float) -> Array:
-        """The block of M^{jst} (equation 3): E[b x b x b] less what the Dirichlet's own correlation adds."""
+        """Return the block of M^{jst} (equation 3): E[b x b x b] less what the Dirichlet's own correlation adds."""
         return correct_third(self.raw, *self._lower(), alpha0)
 
     def corrected_pairs(self, alpha0: float) -> tuple[Array, Array, Array]:
-        """The blocks of M^{js} (equation 2) between the modes: (d_u, d_v), (d_u, d_w), (d_v, d_w)."""
+        """Return the blocks of M^{js} (equation 2) between the modes: (d_u, d_v), (d_u, d_w), (d_v, d_w)."""
         (uv, uw, vw), (u, v, w) = self._lower()
         return (
             correct_second(uv, u, v, alpha0),

@@ -70,6 +70,9 @@ def _refinement(report: Mapping[str, Any]) -> Iterator[Diagnostic]:
     reason = f": {refine['reason']}" if refine["reason"] else ""
     if refine["method"] == "gibbs":
         finding = f"The {began} estimate was refined by sampling the posterior{reason}."
+    elif refine["method"] == "integrated":
+        rounds = len(refine["integrated"]["changes"])
+        finding = f"The {began} estimate was refined by {rounds} rounds of EM, memberships integrated out{reason}."
     elif refine["method"] == "em":
         finding = (
             f"The {began} estimate was taken to the maximum of the likelihood of components and memberships "

@@ -12,6 +12,7 @@ from mixmem.data.encode import Encoded
 from mixmem.engine.local import in_threads
 from mixmem.engine.rows import Arrays, Blocks, sum_over
 from mixmem.kernels import ROW_BLOCK
+from mixmem.moments.components import align_components
 from mixmem.moments.estimate import Account, Start
 from mixmem.moments.theta_from_factors import concentration
 from mixmem.refinement.admixture import Genotypes, genotypes_of
@@ -23,6 +24,10 @@ MOST_PRODUCTS = 4000
 MOST_ROUNDS, SMALL_CHANGE = 100, 1e-4
 """Rounds of least squares at most, and the root mean square change of memberships at which they end."""
 
+TRIED, CLIMBED, APART = 6, 3, 0.03
+"""Random beginnings of least squares, how many of their ends are climbed from at most, and the root mean square
+difference of memberships from which on two ends are apart."""
+
 
 @dataclass(frozen=True)
 class GenotypeAccount(Account):
@@ -33,32 +38,67 @@ class GenotypeAccount(Account):
     rounds: int = 0
 
 
-def genotype_start(table: Encoded, k: int, alpha0: float, seed: np.random.SeedSequence) -> Start:
-    """Return where the likelihood of genotypes is climbed from, in place of the moment estimate."""
-    point, account = admixture_start(genotypes_of(table), k, np.random.default_rng([*seed.generate_state(4), 5]))
+def genotype_starts(table: Encoded, k: int, alpha0: float, seed: np.random.SeedSequence) -> tuple[Start, ...]:
+    """Return where the likelihood of genotypes is climbed from, in place of the moment estimate.
+
+    It is one start, or several where least squares end apart from each other: the likelihood then has maxima of its own
+    near each of them.
+    """
+    genotypes, rng = genotypes_of(table), np.random.default_rng([*seed.generate_state(4), 5])
+    span = _Span.of(genotypes, k, rng)
+    ends = [span.least_squares(rng) for _ in range(TRIED if k > 2 else 1)]
+    kept: list[tuple[Point, GenotypeAccount]] = []
+    for end in ends:
+        if len(kept) < CLIMBED and all(apart(end[0].memberships, one.memberships) > APART for one, _ in kept):
+            kept.append(end)
+    return tuple(_as_start(table, alpha0, *end) for end in kept)
+
+
+def _as_start(table: Encoded, alpha0: float, point: Point, account: GenotypeAccount) -> Start:
     shares = np.average(point.memberships, axis=0, weights=table.weights)
     return Start(point.theta, concentration(shares, alpha0).alpha, account, point.memberships)
 
 
-def admixture_start(genotypes: Genotypes, k: int, rng: np.random.Generator) -> tuple[Point, GenotypeAccount]:
-    """Return theta (rows, k) and memberships (n, k) to start from: least squares in the space of leading directions.
+def apart(one: Array, other: Array) -> float:
+    """Return the root mean square difference of two sets of memberships (n, k), components matched."""
+    return float(np.sqrt(((one - other[:, align_components(one, other)]) ** 2).mean()))
 
-    The genotypes' leading k - 1 directions about the loci's means are what memberships can explain; in their span
-    frequencies and memberships are fitted by turns, each clipped to where it may be. The likelihoods reached from it
-    hardly differ between generators.
-    """
-    means, loadings, scores = _leading(genotypes.loci, k - 1, rng)
-    left, right = np.column_stack([loadings, means]), np.column_stack([scores, np.ones(len(scores))])
-    x, p = rng.dirichlet(np.ones(k), len(scores)), np.empty((len(left), k))
-    change, rounds = np.inf, 0
-    while change >= SMALL_CHANGE and rounds < MOST_ROUNDS:
-        before = x
-        p = np.clip(left @ _regressed(right, x), 1e-3, 1.0 - 1e-3)
-        x = np.maximum(right @ _regressed(left, p), 1e-3)
-        x /= x.sum(axis=1, keepdims=True)
-        change, rounds = float(np.sqrt(((x - before) ** 2).mean())), rounds + 1
-    reason = f"least squares along {k - 1} leading directions: memberships change by {change:.1g} after {rounds} rounds"
-    return Point(genotypes.theta(p), x), GenotypeAccount(change < SMALL_CHANGE, reason, directions=k - 1, rounds=rounds)
+
+def admixture_start(genotypes: Genotypes, k: int, rng: np.random.Generator) -> tuple[Point, GenotypeAccount]:
+    """Return theta (rows, k) and memberships (n, k) to start from: least squares in the space of leading directions."""
+    return _Span.of(genotypes, k, rng).least_squares(rng)
+
+
+@dataclass(frozen=True)
+class _Span:
+    """The genotypes' leading k - 1 directions about the loci's means, which are what memberships can explain: loadings
+    and means ``left`` (m, k), scores and ones ``right`` (n, k)."""
+
+    genotypes: Genotypes
+    left: Array
+    right: Array
+
+    @classmethod
+    def of(cls, genotypes: Genotypes, k: int, rng: np.random.Generator) -> _Span:
+        means, loadings, scores = _leading(genotypes.loci, k - 1, rng)
+        ones = np.ones(len(scores))
+        return cls(genotypes, np.column_stack([loadings, means]), np.column_stack([scores, ones]))
+
+    def least_squares(self, rng: np.random.Generator) -> tuple[Point, GenotypeAccount]:
+        """Return frequencies and memberships fitted by turns from random ones, each clipped to where it may be."""
+        k = self.left.shape[1]
+        x, p = rng.dirichlet(np.ones(k), len(self.right)), np.empty((len(self.left), k))
+        change, rounds = np.inf, 0
+        while change >= SMALL_CHANGE and rounds < MOST_ROUNDS:
+            before = x
+            p = np.clip(self.left @ _regressed(self.right, x), 1e-3, 1.0 - 1e-3)
+            x = np.maximum(self.right @ _regressed(self.left, p), 1e-3)
+            x /= x.sum(axis=1, keepdims=True)
+            change, rounds = float(np.sqrt(((x - before) ** 2).mean())), rounds + 1
+        directions = f"{k - 1} leading direction{'s' * (k > 2)}"
+        reason = f"least squares along {directions}: memberships change by {change:.1g} after {rounds} rounds"
+        account = GenotypeAccount(change < SMALL_CHANGE, reason, directions=k - 1, rounds=rounds)
+        return Point(self.genotypes.theta(p), x), account
 
 
 def _regressed(wanted: Array, given: Array) -> Array:

@@ -21,7 +21,6 @@ side.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,6 +37,8 @@ from mixmem.likelihood.table import LikelihoodTable
 from mixmem.moments.components import align_components
 from mixmem.progress import Progress
 from mixmem.refinement.noise_draw import NoiseCounts, draw_noise
+from mixmem.refinement.ordered_prior import OrderedPrior
+from mixmem.refinement.slice_sampling import draw_slice
 from mixmem.typing import Array
 
 CHAINS, BATCH = 2, 25
@@ -223,6 +224,7 @@ class Chain:
         self.longer = (cells.lengths[:, None] > np.arange(q)).sum(axis=0)  # rows with more than m cells (q,)
         self.noise = Noise(cells.schema)
         self.alpha, self.eta = alpha.copy(), 0.5
+        self.ordered = OrderedPrior(cells, k)
         self.delta = first_delta if unknowns.contamination else unknowns.delta
         self.theta = clean_theta(theta, self.delta, cells.schema, least=1e-3)
         kind = np.uint16 if k > 250 else np.uint8
@@ -263,7 +265,7 @@ class Chain:
         self._draw_cells()
         mean, variance = np.empty_like(self.theta), np.empty_like(self.theta)
         if len(cells.level_theta):
-            shapes = self._draw_levels()
+            shapes = self._draw_levels(tilts=True)
             if self.unknowns.contamination:
                 if self.n_done > PLACING[0] + PLACING[1] * len(self.alpha) and self.n_done % NOISE_EVERY == 0:
                     self._draw_noise(far=self.n_done % FAR_EVERY == 0)
@@ -293,9 +295,22 @@ class Chain:
         """Theta (rows, k), noise included."""
         return self.noise.added(self.theta, self.delta)
 
-    def _draw_levels(self) -> Array:
-        """Draw the noise cells, theta's levels and delta given the counts; returns the shapes of the levels' Dirichlet
-        (level rows, k)."""
+    @property
+    def prior(self) -> Array | float:
+        """Shapes of theta's Dirichlet prior: eta, or by level (level rows, k) where some levels have an order."""
+        if not len(self.ordered.rows):
+            return self.eta
+        shapes = np.full((len(self.cells.level_theta), len(self.alpha)), self.eta)
+        shapes[self.ordered.rows] = self.ordered.shapes
+        return shapes
+
+    def _of_noise(self, prior: Array | float) -> Array | float:
+        """Return the prior of levels that noise takes part in."""
+        return prior if isinstance(prior, float) else prior[self.noise.takes_part[self.cells.level_theta]]
+
+    def _draw_levels(self, *, tilts: bool = False) -> Array:
+        """Draw the noise cells, theta's levels and delta given the counts, and if asked the ``tilts`` of its prior;
+        returns the shapes of the levels' Dirichlet (level rows, k)."""
         rows = self.cells.level_theta
         counts = self.cells.level_counts(self.counts)
         kept = counts
@@ -306,7 +321,9 @@ class Chain:
             if self.unknowns.contamination:
                 noisy = self.noise.takes_part[rows]
                 self.delta = float(self.rng.beta(1 + noise[noisy].sum(), 1 + kept[noisy].sum()))
-        shapes = kept + self.eta
+        if tilts and len(self.ordered.rows):
+            self.ordered.draw(kept[self.ordered.rows].astype(np.float64), self.rng)
+        shapes = kept + self.prior
         draws = np.maximum(self.rng.standard_gamma(shapes), 1e-300)
         self.theta[rows] = draws / self.cells.level_sums(draws)
         return np.asarray(shapes)
@@ -316,12 +333,15 @@ class Chain:
         rows = self.noise.rows
         noisy, uniform = self.noisy[rows], self.noise.level[rows]
         free = len(self.alpha) * self.noise.n_free
+        prior = self._of_noise(self.prior)
 
         def log_density(delta: float) -> float:
             clean = (noisy - delta * uniform) / (1.0 - delta)
             if clean.min() <= 0.0 or delta < 0.0:
                 return -np.inf
-            return float((self.eta - 1.0) * np.log(clean).sum() - free * np.log1p(-delta))
+            logs = np.log(clean)
+            told = (prior - 1.0) * logs.sum() if isinstance(prior, float) else ((prior - 1.0) * logs).sum()
+            return float(told - free * np.log1p(-delta))
 
         self.delta = draw_slice(log_density, self.delta, 0.02, (0.0, float((noisy / uniform).min())), self.rng)
         self.theta[rows] = np.maximum((noisy - self.delta * uniform) / (1.0 - self.delta), 1e-300)
@@ -332,7 +352,7 @@ class Chain:
         taking = self.noise.takes_part[rows]
         sizes = self.cells.level_sizes[taking[starts_of(self.cells.level_sizes)]]
         held = NoiseCounts(self.cells.level_counts(self.counts)[taking].astype(np.float64), sizes)
-        drawn = draw_noise(held, self.delta, self.eta, NO_NOISE, self.rng, far=far)
+        drawn = draw_noise(held, self.delta, self._of_noise(self.prior), NO_NOISE, self.rng, far=far)
         self.delta, self.theta[rows[taking]] = drawn
 
     def _draw_alpha(self) -> None:
@@ -353,9 +373,10 @@ class Chain:
         self.alpha = alpha0 * np.maximum(self.rng.dirichlet(1.0 + tables), 1e-6)
 
     def _draw_eta(self) -> None:
-        levels, how_many = np.unique(self.cells.level_sizes, return_counts=True)
+        free = ~self.ordered.which
+        levels, how_many = np.unique(self.cells.level_sizes[free], return_counts=True)
         k = len(self.alpha)
-        logs = float(np.log(self.theta[self.cells.level_theta]).sum())
+        logs = float(np.log(self.theta[self.cells.level_theta[np.repeat(free, self.cells.level_sizes)]]).sum())
 
         def log_density(at: float) -> float:
             eta = np.exp(at)
@@ -364,29 +385,6 @@ class Chain:
             return float(k * (how_many * each).sum() + eta * logs + prior)
 
         self.eta = float(np.exp(draw_slice(log_density, np.log(self.eta), 0.3, LOG_ETA, self.rng)))
-
-
-def draw_slice(
-    log_density: Callable[[float], float],
-    start: float,
-    width: float,
-    bounds: tuple[float, float],
-    rng: np.random.Generator,
-) -> float:
-    """A draw from a density of one variable that leaves it invariant: slice sampling by stepping out and shrinking."""
-    level = log_density(start) - rng.exponential()
-    low = start - width * rng.random()
-    high = low + width
-    while low > bounds[0] and log_density(low) > level:
-        low -= width
-    while high < bounds[1] and log_density(high) > level:
-        high += width
-    low, high = max(low, bounds[0]), min(high, bounds[1])
-    while True:
-        at = low + (high - low) * rng.random()
-        if log_density(at) > level or high - low < 1e-12:
-            return at
-        low, high = (at, high) if at < start else (low, at)
 
 
 def _met(chains: list[Chain]) -> bool:

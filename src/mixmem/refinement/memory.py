@@ -34,7 +34,7 @@ class Needs:
     """Bytes that a fit takes: the coded table, and each stage with what it keeps of those before.
 
     ``block`` is the anchors' block, ``partitions`` the blocks of the paper's way, ``sweeps`` second moments and rows'
-    features, ``refinement`` likelihoods, memberships and what sampling keeps.
+    features, or latent classes in their place, ``refinement`` likelihoods, memberships and what sampling keeps.
     """
 
     codes: int
@@ -49,9 +49,15 @@ class Needs:
         return self.codes + max(self.block, self.partitions, self.sweeps, self.refinement)
 
 
-def memory_needed(table: Encoded, plan: Plan, settings: Settings, method: str | None) -> Needs:
-    """Return the bytes that a fit of a plan takes, with the method of refinement (None: none)."""
+def memory_needed(table: Encoded, plan: Plan | None, settings: Settings, method: str | None) -> Needs:
+    """Return the bytes that a fit of a plan takes, with the method of refinement (None: none).
+
+    Without a plan the fit begins from latent classes: log-likelihoods and shares of rows, and theta, a few times each.
+    """
     coding, n, k, solver = table.coding, table.n_rows, settings.n_components, settings.solver
+    if plan is None:
+        classes = 5 * 8 * k * (n + coding.soft.n_cells)
+        return Needs(table.codes.nbytes, 0, 0, classes, _refining(table, k, method))
     runs, blocks = min(settings.n_restarts, current_threads()), [plan.block(r) for r in range(len(plan.partitions))]
     if coding.n_variables < 3:
         return Needs(table.codes.nbytes, 0, 0, 4 * 8 * n * int(coding.soft.offsets[-1]), _refining(table, k, method))
@@ -93,13 +99,15 @@ def _refining(table: Encoded, k: int, method: str | None) -> int:
     if method == "gibbs":
         # per chain: components of cells, counts; per batch three records of theta, stacked for the diagnostics
         return always + CHAINS * (n * draws + rows + 12 * cells) + 7 * CHAINS * MOST_BATCHES * cells
+    if method == "integrated":  # modes, means and sums by row blocks
+        return always + 2 * rows + 3 * cells + min(-(-n // ROW_BLOCK) * cells, max(WAVE_BYTES, cells))
     if method == "em":
         # changes of ends and of moves, as they are kept and stacked, and the points of a step
         return always + (4 * DEPTH + 8) * (rows + cells) + min(-(-n // ROW_BLOCK) * cells, max(WAVE_BYTES, cells))
     return always
 
 
-def refuse_beyond(limit: int | None, table: Encoded, plan: Plan, settings: Settings, method: str | None) -> None:
+def refuse_beyond(limit: int | None, table: Encoded, plan: Plan | None, settings: Settings, method: str | None) -> None:
     """Refuse a fit that takes more memory than the limit, or than there is if no limit is given."""
     needs = memory_needed(table, plan, settings, method)
     most = available_memory() if limit is None else limit
@@ -115,13 +123,15 @@ def refuse_beyond(limit: int | None, table: Encoded, plan: Plan, settings: Setti
     )
 
 
-def _largest(needs: Needs, rowless: Needs, table: Encoded, plan: Plan) -> tuple[str, str]:
+def _largest(needs: Needs, rowless: Needs, table: Encoded, plan: Plan | None) -> tuple[str, str]:
     """Return what takes most, in words, and what can be done about it; ``rowless`` is what a table of no rows needs."""
     coding, everything = table.coding, np.arange(table.n_variables)
     blocks, others = max(needs.block, needs.partitions), max(needs.sweeps, needs.refinement)
     if others > blocks and max(rowless.sweeps, rowless.refinement) < 0.5 * others:
         return f"what is known of {table.n_rows:,} rows", "use fewer rows"
-    members = np.concatenate(plan.anchors) if needs.block > max(needs.partitions, others) else everything
+    members = everything
+    if plan is not None and needs.block > max(needs.partitions, others):
+        members = np.concatenate(plan.anchors)
     what = "third moments" if blocks >= others else "probabilities of the levels"
     return f"the {what} of {_widest(coding, members)}", "drop such columns, declare them of another kind"
 

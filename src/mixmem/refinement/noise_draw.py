@@ -42,14 +42,24 @@ class NoiseCounts:
         """Return the sums over the levels of each variable, for each of its levels; values (…, rows, k)."""
         return np.repeat(np.add.reduceat(values, self.starts, axis=-2), self.sizes, axis=-2)
 
-    def without_noise(self, eta: float) -> float:
-        """Return log p(counts | eta) if there is no noise, without the multinomial coefficients."""
-        whole = (eta * self.sizes)[:, None]
-        totals = np.add.reduceat(self.counts, self.starts, axis=0)
-        of_levels = log_gamma(self.counts + eta).sum() - self.counts.size * float(log_gamma(eta))
-        return float(of_levels + self.counts.shape[1] * log_gamma(whole).sum() - log_gamma(totals + whole).sum())
+    def _prior(self, eta: Array | float) -> tuple[Array, float, float]:
+        """Return the sums of the prior's shapes by variable, and of log Gamma of the shapes and of those sums, over
+        all components; eta is one number, or one for every count."""
+        k = self.counts.shape[1]
+        if isinstance(eta, float):
+            whole = np.asarray(eta * self.sizes, dtype=np.float64)[:, None]
+            return whole, self.counts.size * float(log_gamma(eta)), float(k * log_gamma(whole).sum())
+        whole = np.asarray(np.add.reduceat(eta, self.starts, axis=0), dtype=np.float64)
+        return whole, float(log_gamma(eta).sum()), float(log_gamma(whole).sum())
 
-    def with_noise(self, delta: float, eta: float, rng: np.random.Generator) -> tuple[float, Array]:
+    def without_noise(self, eta: Array | float) -> float:
+        """Return log p(counts | eta) if there is no noise, without the multinomial coefficients."""
+        whole, of_shapes, of_sums = self._prior(eta)
+        totals = np.add.reduceat(self.counts, self.starts, axis=0)
+        of_levels = log_gamma(self.counts + eta).sum() - of_shapes
+        return float(of_levels + of_sums - log_gamma(totals + whole).sum())
+
+    def with_noise(self, delta: float, eta: Array | float, rng: np.random.Generator) -> tuple[float, Array]:
         """Return log p(counts | delta, eta), nearly, and a draw of theta (rows, k) given both."""
         level = np.repeat(1.0 / self.sizes, self.sizes)[:, None]
         shapes = eta + np.maximum(self.counts - delta * self.summed(self.counts) * level, 0.0)
@@ -63,9 +73,10 @@ class NoiseCounts:
         chances = np.cumsum(relative, axis=0)
         taken = (chances < chances[-1] * rng.random(largest.shape)).sum(axis=0)
         taken = np.repeat(taken, self.sizes, axis=0)
+        _, of_shapes, of_sums = self._prior(eta)
         constant = (
-            self.counts.shape[1] * log_gamma(eta * self.sizes.astype(np.float64)).sum()
-            - self.counts.size * float(log_gamma(eta))
+            of_sums
+            - of_shapes
             - log_gamma(np.add.reduceat(shapes, self.starts, axis=0)).sum()
             + log_gamma(shapes).sum()
         )
@@ -77,7 +88,7 @@ class NoiseCounts:
 
 
 def draw_noise(
-    held: NoiseCounts, delta: float, eta: float, none: float, rng: np.random.Generator, *, far: bool
+    held: NoiseCounts, delta: float, eta: Array | float, none: float, rng: np.random.Generator, *, far: bool
 ) -> tuple[float, Array]:
     """Draw the share of noise and theta (rows, k) given where the share stands; ``none`` is the prior chance of none.
 

@@ -13,7 +13,7 @@ from mixmem.likelihood.memberships import RowFit
 from mixmem.moments.estimate import PlanReport
 from mixmem.results.distinctive import Contents, distances
 from mixmem.results.notices import Notice
-from mixmem.selection.structure import Structure
+from mixmem.selection.structure import Structure, copies_told
 from mixmem.typing import Array
 from mixmem.words import listed
 
@@ -23,17 +23,23 @@ FEW_OWNERS = 2.5
 """Effective number of rows up to which a component counts as owned by one or two."""
 SAME = 0.05
 """Two components coincide if no variable's distribution differs by more between them (total variation)."""
+FAR = 0.05
+"""Root mean square difference of memberships from which on two maxima are told."""
 FEWER_PARTITIONS = "fewer-partitions"
 HOW_MANY = "look with `mixmem choose-k` how many components the rows show"
 
 
 @dataclass(frozen=True)
 class LookedBack:
-    """What is looked at after a fit: the table's structure, rows if they were fitted, memberships if there are any."""
+    """What is looked at after a fit: the table's structure, rows if they were fitted, memberships if there are any.
+
+    ``failed`` says what could not be looked at.
+    """
 
     structure: Structure | None
     rows: RowFit | None
     memberships: Array | None
+    failed: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,13 +62,18 @@ class Evidence:
     plan: PlanReport | None = None
     alpha0_apart: tuple[float, float] | None = None
     """The alpha0 given and the one estimated beside it, where they differ."""
+    apart: float = 0.0
+    """How far memberships lie from those of another maximum, nearly as likely."""
 
 
 def doubts(fit: Evidence) -> list[Notice]:
     """Return the notices of a fit, the serious ones first."""
-    found = [*_convergence(fit)]
-    if fit.looked.structure is not None:
-        found = [*_structure(fit.looked.structure), *found, *_components(fit), *_idle(fit.looked.structure)]
+    found = [*_convergence(fit), *_maxima(fit)]
+    structure = fit.looked.structure
+    if len(fit.alpha) > 1:
+        found += _components(fit)
+    if structure is not None:
+        found = [*_structure(structure), *found, *_copies(structure), *_idle(structure)]
     if fit.way == "latent classes":
         told = "the fit began from latent classes, for which the guarantee of the method of moments does not hold"
         found.append(Notice("no-guarantee", "minor", told, "compare fits with other seeds before you rely on it"))
@@ -71,7 +82,7 @@ def doubts(fit: Evidence) -> list[Notice]:
         bound = f"the rows look {alike}: alpha0 lies at the end of the range searched"
         remedy = "give alpha0 if you know it, or try another number of components"
         found.append(Notice("alpha0-at-bound", "minor", bound, remedy))
-    found += [*_partitions(fit.plan), *_alpha0(fit.alpha0_apart)]
+    found += [*_partitions(fit.plan), *_alpha0(fit.alpha0_apart), *fit.looked.failed]
     return sorted(found, key=lambda notice: notice.severity != "serious")
 
 
@@ -81,11 +92,13 @@ def _partitions(plan: PlanReport | None) -> Iterator[Notice]:
         return
     anchors = sum(map(len, plan.anchors))
     left = (
-        f"leave {plan.partitions} to split, one per partition" if plan.partitions else "are all there are: none is left"
+        f"the {anchors} anchors leave {plan.partitions} to split, one per partition"
+        if plan.partitions
+        else f"all {anchors} variables are anchors, so that none is left to split"
     )
     yield Notice(
         FEWER_PARTITIONS, "minor",
-        f"{plan.asked} partitions were asked for and {plan.partitions} were made: the {anchors} anchors {left}",
+        f"{plan.asked} partitions were asked for and {plan.partitions} were made: {left}",
         f"ask for at most {plan.partitions} partitions, or name fewer anchors" if plan.partitions
         else "leave the number of partitions out, or name fewer anchors",
     )  # fmt: skip
@@ -103,10 +116,11 @@ def _alpha0(apart: tuple[float, float] | None) -> Iterator[Notice]:
 
 def _structure(structure: Structure) -> Iterator[Notice]:
     if not structure.found:
+        who = "its variables, copies left out," if structure.copies else "its variables"
         yield Notice(
             "no-structure", "serious",
-            "the table does not show more than one component: its variables vary as if they were independent of each "
-            f"other (chance alone gives as much in {structure.p_value:.0%} of tables)",
+            f"the table does not show more than one component: {who} vary as if they were independent of each other "
+            f"(chance alone gives as much in {structure.p_value:.0%} of tables)",
             "do not interpret the components; fit one component, or collect more rows or better variables",
         )  # fmt: skip
 
@@ -114,6 +128,16 @@ def _structure(structure: Structure) -> Iterator[Notice]:
 def _convergence(fit: Evidence) -> Iterator[Notice]:
     if not fit.converged:
         yield Notice("not-converged", "serious", f"the fit did not converge: {fit.reason}", HOW_MANY)
+
+
+def _maxima(fit: Evidence) -> Iterator[Notice]:
+    if fit.apart > FAR:
+        yield Notice(
+            "several-maxima", "serious",
+            f"another start ended at memberships that lie {fit.apart:.2f} apart (root mean square) and are nearly as "
+            "likely: the rows do not tell which are right",
+            f"do not interpret single memberships; {HOW_MANY}, or use more variables",
+        )  # fmt: skip
 
 
 def _components(fit: Evidence) -> Iterator[Notice]:
@@ -152,6 +176,16 @@ def _same(fit: Evidence, places: NDArray[np.int64]) -> Iterator[Notice]:
             f"components {listed([f'{g + 1} and {h + 1}' for g, h in pairs])} are the same: no variable differs by "
             f"more than {SAME:.0%} between them",
             "fit fewer components",
+        )  # fmt: skip
+
+
+def _copies(structure: Structure) -> Iterator[Notice]:
+    if structure.copies:
+        yield Notice(
+            "copied-variables", "minor",
+            f"{copies_told(structure.copies)}: the model takes each for evidence of its own, so "
+            "that components and memberships look surer than they are",
+            "leave all but one out",
         )  # fmt: skip
 
 

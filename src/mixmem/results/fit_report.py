@@ -17,7 +17,7 @@ from mixmem.refinement.choose import Refined, StartReport
 from mixmem.refinement.gibbs import ENOUGH, LARGEST_RHAT, Posterior
 from mixmem.refinement.latent_classes import ClassAccount
 from mixmem.results.doubts import Evidence, LookedBack, doubts
-from mixmem.results.notices import Notice
+from mixmem.results.notices import Notice, diagnostic_failed
 from mixmem.selection.alpha0 import Alpha0
 from mixmem.selection.structure import Structure
 from mixmem.words import listed
@@ -93,6 +93,14 @@ class AscentReport(Record):
 
 
 @dataclass(frozen=True)
+class RoundsReport(Record):
+    """Rounds of EM with memberships integrated out: theta's change in each, and the strength of its prior."""
+
+    changes: list[float]
+    theta_prior: float
+
+
+@dataclass(frozen=True)
 class RefineReport(Record):
     """The method and why it was taken, the mean log-likelihood of a row before and after, and how the method fared.
 
@@ -107,15 +115,19 @@ class RefineReport(Record):
     starts: list[StartReport]
     gibbs: ChainsReport | None
     em: AscentReport | None
+    integrated: RoundsReport | None = None
 
 
 @dataclass(frozen=True)
 class PassesReport(Record):
     """How a table was fitted in few passes: the rows of the sample that kinds, k and alpha0 are judged by, and the
-    columns that hold more outside it, in words."""
+    columns that hold more outside it, in words. Where sums of parts were merged, the names of the parts and the rounds;
+    the sample is then 0 if nobody held one."""
 
     sampled: int
     united: list[str]
+    parts: tuple[str, ...] = ()
+    rounds: int = 0
 
 
 @dataclass(frozen=True)
@@ -165,9 +177,12 @@ def fit_report(
     assert start is not None
     converged, reason = _convergence(start, refined)
     alpha0 = _alpha0(chosen, refined, free_alpha0)
+    if refined.unscored is not None:
+        failed = diagnostic_failed("the likelihood of rows before and after refinement", refined.unscored)
+        looked = replace(looked, failed=(*looked.failed, failed))
     evidence = Evidence(
         table.schema, refined.theta, refined.alpha, table.each, converged or settled, reason, start.account.way,
-        alpha0.at_bound, looked, _plan(start), alpha0_checked(alpha0),
+        alpha0.at_bound, looked, _plan(start), alpha0_checked(alpha0), refined.apart,
     )  # fmt: skip
     return FitReport(
         rows=table.n_rows,
@@ -199,15 +214,15 @@ def alpha0_checked(found: Alpha0Report) -> tuple[float, float] | None:
     return (found.value, found.checked) if abs(np.log(found.checked / found.value)) > max(error, ALIKE) else None
 
 
-def of_all_rows(report: FitReport, rows: int, sampled: int, united: list[str]) -> FitReport:
-    """Return the report on a sample as that on all rows; ``united`` says what these hold beside it."""
+def of_all_rows(report: FitReport, rows: int, passes: PassesReport) -> FitReport:
+    """Return the report on a sample as that on all rows."""
     warnings = list(report.warnings)
-    if united:
-        told = f"outside the sample that the coding was learned from, {listed(united, 5)}"
+    if passes.united:
+        told = f"outside the sample that the coding was learned from, {listed(passes.united, 5)}"
         warnings.append(
             Notice("levels-united", "minor", told, "they take part as all others do; check for typing errors")
         )
-    return replace(report, rows=rows, warnings=warnings, passes=PassesReport(sampled, united))
+    return replace(report, rows=rows, warnings=warnings, passes=passes)
 
 
 def _convergence(start: Start, refined: Refined) -> tuple[bool, str]:
@@ -245,6 +260,7 @@ def _contamination(refined: Refined) -> ContaminationReport:
 
 
 def _refine(refined: Refined, total: float) -> RefineReport:
+    rounds = refined.integrated
     return RefineReport(
         method=refined.method,
         reason=refined.reason,
@@ -254,6 +270,7 @@ def _refine(refined: Refined, total: float) -> RefineReport:
         starts=list(refined.tried),
         gibbs=None if refined.posterior is None else _chains(refined.posterior),
         em=None if refined.maximum is None else _ascent(refined.maximum, total),
+        integrated=None if rounds is None else RoundsReport(list(rounds.changes), rounds.eta),
     )
 
 

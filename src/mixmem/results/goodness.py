@@ -81,7 +81,7 @@ class Goodness:
 
     @property
     def summary(self) -> str:
-        """What the comparison found, in words."""
+        """Say in words what the comparison found."""
         others = len(self.variables) - 1
         size = f"misfit {self.misfit:.2f}; up to about 1 is chance"
         if self.n_partners < others:

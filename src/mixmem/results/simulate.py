@@ -13,6 +13,7 @@ from mixmem.data.encode import Encoded, decode, decoded, encode
 from mixmem.data.kinds.categorical import drawn_levels
 from mixmem.data.schema import Schema, Variable, mixed_schema
 from mixmem.errors import InputError
+from mixmem.moments.sums import FirstMoments
 from mixmem.typing import Array
 
 if TYPE_CHECKING:
@@ -48,17 +49,17 @@ class Simulation:
 
     @property
     def schema(self) -> Schema:
-        """The variables."""
+        """Return the variables."""
         return self.coding.schema
 
     @property
     def encoded(self) -> Encoded:
-        """The table ready to fit, with every level in its schema: a rare one may not have been drawn."""
+        """Return the table ready to fit, with every level in its schema: a rare one may not have been drawn."""
         return Encoded.of(self.codes, self.coding)
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The table with named columns and levels."""
+        """Return the table with named columns and levels."""
         return decode(self.codes, self.coding)
 
 
@@ -90,6 +91,20 @@ def draw_values(schema: Schema, theta: Array, memberships: Array, rng: np.random
         drawn = column.own_kind.sample(column, theta[schema.rows(j)], memberships, rng)
         columns[column.name] = drawn if column.is_number else decoded(drawn, column)
     return pd.DataFrame(columns)
+
+
+def drawn_rows(first: FirstMoments, theta: Array, alpha: Array, n_rows: int, rng: np.random.Generator) -> Encoded:
+    """Return rows of a model with these parameters, coded as a table with these first moments is; cells are missing at
+    random, as often as there."""
+    coding, schema = first.coding, first.coding.schema
+    memberships = rng.dirichlet(alpha, size=n_rows)
+    codes = np.empty((n_rows, coding.n_variables), dtype=coding.codes_dtype)
+    for j, column in enumerate(coding.columns):
+        drawn = column.own_kind.sample(column, theta[schema.rows(j)], memberships, rng)
+        codes[:, j] = np.searchsorted(column.edges, drawn) if column.is_number else drawn
+        if column.missing:
+            codes[rng.random(n_rows) >= first.observed[j], j] = column.n_codes
+    return Encoded.of(codes, coding)
 
 
 def simulate_gdlm(

@@ -101,8 +101,8 @@ def _corpus_doubts(corpus: Documents) -> Iterator[Notice]:
     elif short:
         yield Notice(
             "short-documents", "minor",
-            f"{short:,} of {len(lengths):,} documents have fewer than three tokens: they have memberships, but tell "
-            "little of topics", "nothing has to be done",
+            f"{short:,} of {len(lengths):,} documents {'have' if short > 1 else 'has'} fewer than three tokens: "
+            "there are memberships, but topics are hardly learned from so few", "nothing has to be done",
         )  # fmt: skip
 
 

@@ -29,10 +29,11 @@ from mixmem.moments.estimate import Settings, estimate
 from mixmem.moments.sums import FirstMoments, first_moments, second_moments
 from mixmem.moments.theta_from_factors import theta_of
 from mixmem.parameters import bytes_of, check_parameters
-from mixmem.progress import LineProgress, Progress, current
+from mixmem.progress import Progress, in_python
 from mixmem.refinement.memory import refuse_beyond
 from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import choose_alpha0
+from mixmem.selection.structure import copied_variables, copies_told
 from mixmem.typing import Array, Positions
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ VARIABLE_SPLITS, SHUFFLES, SPECTRUM_ROWS, NOISE_ERRORS = 5, 4, 256, 3.0
 above the shuffled tables' mean a singular value has to be to count."""
 HOLDS = 0.85
 """Agreement over halves of the rows that the weakest component of a k needs for the k to hold."""
+CLEARLY = 5.0
+"""Standard errors by which another k must be likelier for one component to be called no good fit."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Spectrum:
 
     @property
     def n_components(self) -> int:
-        """One more than the singular values that stand above noise before the first that does not."""
+        """Return one more than the singular values that stand above noise before the first that does not."""
         return 1 + int(np.cumprod(self.values > self.noise).sum())
 
 
@@ -105,7 +108,7 @@ class KChoice:
     seconds: dict[str, float]
 
     def plot(self, path: str | PathLike[str] | None = None) -> Figure:
-        """The table as a figure of three panels, written to ``path`` if there is one."""
+        """Draw the table as a figure of three panels, written to ``path`` if there is one."""
         from mixmem.plots import ChooseKPlot
 
         figure = ChooseKPlot.from_choice(self).plot().figure_
@@ -185,7 +188,7 @@ def choose_k(
     wanted = check_candidates(k_range, n_splits)
     seed = seed_sequence(random_state)
     for_part, for_spectrum, *for_splits = seed.spawn(2 + int(n_splits))
-    progress = LineProgress() if verbose else current()
+    progress = in_python(verbose)
     with threads(n_jobs):
         with progress.stage("read"):
             table = encode_as(X, variables, missing)
@@ -209,7 +212,7 @@ def choose_k(
     figures = _table(ks, chosen, held_out, error, stability, spectrum)
     return KChoice(
         k=ks[chosen],
-        reason=" ".join([*_reasons(figures, spectrum), *_notes(wanted, ks, chosen, part, table)]),
+        reason=" ".join([*_reasons(figures, spectrum, part.n_rows), *_notes(wanted, ks, chosen, part, table)]),
         table=figures,
         alpha0=float(alpha0),
         spectrum_k=spectrum.n_components,
@@ -242,6 +245,11 @@ def _carried(wanted: list[int], coding: Coding) -> list[int]:
     """The numbers of components that the variables can carry: at least two have to remain."""
     most = largest_k(coding)
     ks = [k for k in wanted if k <= most]
+    if most < 2:
+        raise InputError(
+            f"{coding.n_variables} variable{'s' * (coding.n_variables > 1)} cannot tell how many components there are; "
+            "choosing k takes three or more: give the table more variables, or fit the number that you want to see"
+        )
     if len(ks) < 2:
         raise InputError(
             f"the variables carry at most {most} components and k_range is {wanted[0]} to {wanted[-1]}; "
@@ -444,11 +452,23 @@ def _why(i: int, chosen: int, held_out: Array, error: Array, worst: Array) -> st
     return "less likely" if lost > error[i] else "no more likely"
 
 
-def _reasons(table: pd.DataFrame, spectrum: Spectrum) -> list[str]:
+def _reasons(table: pd.DataFrame, spectrum: Spectrum, n_rows: int) -> list[str]:
     """What the three figures say, a sentence or two each."""
     rows = table.to_dict("records")
     chosen = int(table["recommended"].argmax())
     row, k = rows[chosen], rows[chosen]["k"]
+    best = int(table["held_out"].argmax())
+    gained, error = rows[best]["held_out"] - row["held_out"], rows[best]["held_out_se"]
+    if k == 1 and gained > CLEARLY * error:
+        return [
+            "k = 1 is what holds, not what fits best: no components of a larger number are found again on other rows, "
+            "so that none can be relied on, but rows that were not fitted are more likely under "
+            f"k = {rows[best]['k']}, by {_difference(rows[best], row, rows[best])} per row (its weakest component "
+            f"agrees by {rows[best]['stability_worst']:.2f}; {HOLDS:g} is asked for). Variables belong together, in "
+            f"ways that components do not describe or that halves of the rows, {n_rows // 2:,} each, are too few to "
+            "show.",
+            _spectrum_says(spectrum, k),
+        ]
     if k == 1:
         said = [
             "k = 1: no larger number holds. Components found on one half of the rows are not found on the other, or do "
@@ -460,8 +480,7 @@ def _reasons(table: pd.DataFrame, spectrum: Spectrum) -> list[str]:
             f"agrees by {row['stability_worst']:.2f}; {HOLDS:g} is asked for, 1 is the same), and rows that were not "
             f"fitted are more likely than under smaller numbers{_behind(rows, chosen)}."
         ]
-    best = int(table["held_out"].argmax())
-    if rows[best]["held_out"] - row["held_out"] > rows[best]["held_out_se"]:
+    if gained > error:
         said.append(
             f"Rows are more likely still under k = {rows[best]['k']}, by {_difference(rows[best], row, rows[best])} "
             f"per row, but its weakest component agrees by {rows[best]['stability_worst']:.2f} only: other rows would "
@@ -482,7 +501,10 @@ def _difference(better: Mapping[Any, Any], worse: Mapping[Any, Any], of_error: M
 
 def _spectrum_says(spectrum: Spectrum, k: int) -> str:
     shown, looked = spectrum.n_components, len(spectrum.values)
-    above = f"{shown - 1} of {looked} singular values of the second moments stand above noise, one less than components"
+    stand = "stands" if shown == 2 else "stand"
+    above = (
+        f"{shown - 1} of {looked} singular values of the second moments {stand} above noise, one less than components"
+    )
     if shown > looked:
         return f"The spectrum shows {shown} components or more ({above})."
     if shown == k:
@@ -498,6 +520,10 @@ def _notes(wanted: Sequence[int], ks: Sequence[int], chosen: int, part: Encoded,
         said.append(f"Not tried: k = {left}, more than the variables can carry.")
     elif chosen == len(ks) - 1:
         said.append("The number is the largest tried: try larger ones.")
+    if copies := copied_variables(part, np.arange(part.n_variables)):
+        said.append(
+            f"{copies_told(copies)}: copies make components of their own; leave all but one out and choose again."
+        )
     if part.codes.shape != table.codes.shape:
         n, p = table.codes.shape
         said.append(f"Looked at {part.n_rows:,} of {n:,} rows and {part.n_variables:,} of {p:,} variables.")

@@ -3,20 +3,25 @@
 With one component the variables are independent, so every covariance of two of them is chance. Two figures are held
 against that. The sum of all squared covariances (each variable's levels made uncorrelated and of variance one before)
 has a known mean and variance, and sees what is spread over many pairs. The largest eigenvalue of all covariances
-together follows the law of Tracy and Widom, and sees what points in one direction, as components do.
+together follows the law of Tracy and Widom, and sees what points in one direction, as components do. Where these two
+leave a small table in doubt, its columns are shuffled: the covariances' fourth powers, those of the eigenvalues, see a
+few directions sharper than either, and shuffled tables say how large their sum comes out by chance.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
 from mixmem.moments.anchors import spread_rows
 from mixmem.moments.sums import FirstMoments
 from mixmem.records import Record
 from mixmem.typing import Array, Positions
+from mixmem.words import listed
 
 QUICK, THOROUGH = (200_000_000, 60, 10_000), (20_000_000_000, 600, 200_000)
 """Multiplications, variables and rows of the first look, and of the second at tables that show nothing in the first."""
@@ -28,6 +33,13 @@ idle."""
 LAW_MEAN, LAW_SPREAD, LAW_MOVED = -1.2065, 1.268, 9.848
 """Mean and standard deviation of Tracy and Widom's first law, and how far to move it to be close to a Gamma
 variable."""
+DOUBTFUL = (1e-5, 0.5)
+"""Chances between which a table is shuffled."""
+SHUFFLES, SURE, ENOUGH_LARGER, SHUFFLED_WORK = 999, 299, 12, 10_000_000_000
+"""Times that columns are shuffled at most, and if no sum is larger; how many larger sums end it; and up to how many
+multiplications it is done."""
+COMPARED_ROWS, COPIED_ROWS = 500, 5
+"""Rows by which columns are found that may be copies, and those that must differ from a column's commonest level."""
 RARE = 5.0
 """Rows below which a level has less say: chance makes much of a few."""
 
@@ -36,13 +48,15 @@ RARE = 5.0
 class Structure(Record):
     """How likely chance alone gives variables that hang together so much, and how much of the table was looked at.
 
-    ``idle`` are the variables that hang together with no other, if all were looked at.
+    ``idle`` are the variables that hang together with no other, if all were looked at; ``copies`` groups of variables
+    that say the same in every row, of which only the first was looked at.
     """
 
     p_value: float
     rows: int
     variables: int
     idle: list[str]
+    copies: tuple[list[str], ...] = ()
 
     @property
     def found(self) -> bool:
@@ -64,19 +78,24 @@ def structure_of(table: Encoded, first: FirstMoments) -> Structure:
     True
     """
     found = _look(table, first, *QUICK)
-    seen_all = (found.rows, found.variables) == (table.n_rows, table.n_variables)
+    copied = sum(len(group) - 1 for group in found.copies)
+    seen_all = (found.rows, found.variables + copied) == (table.n_rows, table.n_variables)
     return found if found.found or seen_all else _look(table, first, *THOROUGH)
 
 
 def _look(table: Encoded, first: FirstMoments, budget: int, most: int, most_rows: int) -> Structure:
     """Return the structure of as much of the table as the budget allows, spread over rows and variables."""
     variables = spread_rows(np.arange(table.n_variables), max(2, most))
+    whole = len(variables) == table.n_variables
+    copies = copied_variables(table, variables)
+    variables = np.setdiff1d(variables, table.schema.index([name for group in copies for name in group[1:]]))
     scores, width = [], 0
     for j in variables.tolist():
         scores.append(_scores(table, first, j))
         width += scores[-1].shape[1]
         if width > MOST_COLUMNS and len(scores) > 1:
             break
+    whole = whole and len(scores) == len(variables)
     variables = variables[: len(scores)]
     rows = spread_rows(np.arange(table.n_rows), min(most_rows, max(2, budget // max(width, 1) ** 2)))
     codes, absent = table.codes[rows], table.coding.soft.absent[variables]
@@ -90,13 +109,54 @@ def _look(table: Encoded, first: FirstMoments, budget: int, most: int, most_rows
         z, seen = z * half, seen * half
     owner = np.repeat(np.arange(len(scores)), [score.shape[1] for score in scores])
     if len(scores) < 2 or not width or total < 3.0:
-        return Structure(1.0, len(rows), len(variables), [])
+        return Structure(1.0, len(rows), len(variables), [], copies)
     joint = (z.T @ z / len(z)).astype(float)
-    each, together = _by_sums(joint, z, seen, owner, total)
+    alone, together = _by_sums(joint, z, seen, owner, total)
     p_value = min(1.0, 1.25 * together, 5.0 * _by_largest(joint, width / len(scores), total))
-    whole = len(variables) == table.n_variables
-    idle = [table.schema.names[j] for j in variables[each > IDLE].tolist()] if whole else []
-    return Structure(p_value, len(rows), len(variables), idle)
+    small = len(rows) == table.n_rows and SHUFFLES * len(rows) * width**2 <= SHUFFLED_WORK
+    if whole and small and table.weights is None and DOUBTFUL[0] < p_value < DOUBTFUL[1]:
+        p_value = _by_shuffles(z, seen > 0.0, owner)
+    idle = [table.schema.names[j] for j in variables[alone].tolist()] if whole else []
+    return Structure(p_value, len(rows), len(variables), idle, copies)
+
+
+def copied_variables(table: Encoded, variables: Positions) -> tuple[list[str], ...]:
+    """Return groups of the variables that say the same in every row, be it by other names or in other units.
+
+    Some rows tell which may, all rows which do. Neighbouring variants of a genome often do, and do not count.
+    """
+    columns = table.coding.columns
+    members = [j for j in variables.tolist() if columns[j].own_kind.cells != "copies"]
+    for most in (COMPARED_ROWS, table.n_rows):
+        codes = spread_rows(table.codes, most)
+        alike: dict[bytes, list[int]] = {}
+        for j in members:
+            if (pattern := _pattern(codes[:, j], columns[j].is_number)) is not None:
+                alike.setdefault(pattern, []).append(j)
+        groups = [group for group in alike.values() if len(group) > 1]
+        members = sorted(j for group in groups for j in group)
+        if len(codes) == table.n_rows:
+            break
+    return tuple([table.schema.names[j] for j in group] for group in groups)
+
+
+def copies_told(copies: Sequence[list[str]]) -> str:
+    """Say which columns are copies of each other.
+
+    >>> copies_told([["a", "b"], ["c", "d"], ["e", "f"]])
+    "'a' and 'b' say the same in every row, and so do the columns of 2 further groups"
+    """
+    more = len(copies) - 1
+    further = f", and so do the columns of {more} further group{'s' * (more > 1)}" if more else ""
+    return f"{listed(map(repr, copies[0]))} say the same in every row{further}"
+
+
+def _pattern(codes: NDArray[np.generic], number: bool) -> bytes | None:
+    """Return the order of a column's numbers, or which rows hold the same level; None if others may do so by chance."""
+    _, first, which, counts = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
+    if len(codes) - counts.max() < COPIED_ROWS or (not number and len(counts) > len(codes) // 2):
+        return None
+    return bytes([number]) + (which if number else first[which]).astype(np.int32).tobytes()
 
 
 def _scores(table: Encoded, first: FirstMoments, j: int) -> Array:
@@ -116,8 +176,11 @@ def _scores(table: Encoded, first: FirstMoments, j: int) -> Array:
     return np.asarray(about @ directions[:, kept] * scale, dtype=np.float32)
 
 
-def _by_sums(joint: Array, z: Array, seen: Array, owner: Positions, total: float) -> tuple[Array, float]:
-    """Return the chance of so large squared covariances, of each variable with all others (p,), and of all together.
+def _by_sums(joint: Array, z: Array, seen: Array, owner: Positions, total: float) -> tuple[NDArray[np.bool_], float]:
+    """Return which variables have no covariance with others (p,), and the chance of so large ones of all together.
+
+    A variable has none if it shows no more than chance, and far less than is usual among those that show more: where
+    rows are few, much that is related does not show it.
 
     joint (r, r) of z (n, r), whose columns are those of variables ``owner`` (r,); ``seen`` (n, p) which are observed.
     Under independence a sum has a mean and a variance that follow from each variable alone, and is close to Gamma
@@ -132,13 +195,16 @@ def _by_sums(joint: Array, z: Array, seen: Array, owner: Positions, total: float
     np.fill_diagonal(squares, 0.0)
     np.fill_diagonal(both, 0.0)
     size, fourth = lengths.mean(axis=0), (lengths**2).mean(axis=0)
-    spread = size**2 / np.maximum(member.sum(axis=0), 1.0)
+    own = size**2 / np.maximum(member.sum(axis=0), 1.0)
     mean = np.outer(size, size) * both
-    variance = 2.0 * np.outer(spread, spread) * both**2 + np.outer(fourth, fourth) * both / total
-    each = _above_gamma((total - 1.0) * squares.sum(axis=1), mean.sum(axis=1), variance.sum(axis=1))
+    variance = 2.0 * np.outer(own, own) * both**2 + np.outer(fourth, fourth) * both / total
+    excess, spread = (total - 1.0) * squares.sum(axis=1) - mean.sum(axis=1), variance.sum(axis=1)
+    chance = _above_gamma(excess + mean.sum(axis=1), mean.sum(axis=1), spread)
+    usual = float(np.median(excess[chance <= IDLE])) if (chance <= IDLE).any() else 0.0
+    alone = (chance > IDLE) & (usual - excess > 2.0 * np.sqrt(spread + 4.0 * usual))
     # a pair stands twice in the sum, so that it varies twice as much as if it were two
     together = _above_gamma((total - 1.0) * squares.sum(), mean.sum(), 2.0 * variance.sum())
-    return each, float(together)
+    return alone, float(together)
 
 
 def _by_largest(joint: Array, own: float, total: float) -> float:
@@ -153,6 +219,35 @@ def _by_largest(joint: Array, own: float, total: float) -> float:
     # this much, over eight shapes of independent columns
     place = LAW_MEAN + (place + 1.5) / 1.1 * LAW_SPREAD
     return float(_above_gamma(place + LAW_MOVED, LAW_MEAN + LAW_MOVED, LAW_SPREAD**2))
+
+
+def _by_shuffles(z: Array, seen: NDArray[np.bool_], owner: Positions) -> float:
+    """Return how often shuffled columns have a larger sum of fourth powers of the covariances' eigenvalues.
+
+    Every variable is shuffled among its observed cells, so that which are missing stays as it is.
+    """
+    rng = np.random.default_rng(SHUFFLES)
+    other = owner[:, None] != owner
+    columns = [np.flatnonzero(owner == j) for j in range(seen.shape[1])]
+    rows = [np.flatnonzero(seen[:, j]) for j in range(seen.shape[1])]
+    own, larger = _fourth_powers(z, other), 0
+    for done in range(1, SHUFFLES + 1):
+        shuffled = z.copy()
+        for at, held in zip(columns, rows, strict=True):
+            shuffled[held[:, None], at] = z[rng.permutation(held)[:, None], at]
+        larger += _fourth_powers(shuffled, other) >= own
+        if larger == ENOUGH_LARGER or (done == SURE and not larger):
+            break
+    return (1.0 + larger) / (1.0 + done)
+
+
+def _fourth_powers(z: Array, other: NDArray[np.bool_]) -> float:
+    """Return the sum of the fourth powers of the eigenvalues of z's covariances, z (n, r).
+
+    Only those between ``other`` (r, r) variables count.
+    """
+    covariances = (z.T @ z / len(z)).astype(float) * other
+    return float(((covariances @ covariances) ** 2).sum())
 
 
 def _above_gamma(value: Array | float, mean: Array | float, variance: Array | float) -> Array:

@@ -9,6 +9,7 @@ from mixmem.data.kinds.categorical import Categorical
 from mixmem.data.kinds.continuous import Continuous
 from mixmem.data.kinds.count import Count
 from mixmem.data.kinds.dosage import Dosage
+from mixmem.data.kinds.ordinal import Ordinal
 from mixmem.errors import InputError
 
 KINDS: dict[str, Kind] = {}
@@ -55,8 +56,8 @@ def kind_of(variable: _OfKind) -> Kind:
     return KINDS[variable.kind]
 
 
-# All three are categories to the model; the names are kept because users declare them.
-register(Categorical, "categorical", "binary", "ordinal")
+register(Categorical, "categorical", "binary")  # one and the same to the model; users declare either
+register(Ordinal, "ordinal")
 register(Dosage, "dosage")
 register(Count, "count")
 register(Continuous, "continuous")

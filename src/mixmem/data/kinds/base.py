@@ -147,6 +147,8 @@ class Kind(ABC):
     """Whether the moments pool rare levels of a column that has more than :data:`MOST_SOFT`."""
     contaminable: ClassVar[bool] = False
     """Whether a share of the cells may be noise, uniform over the levels."""
+    ordered: ClassVar[bool] = False
+    """Whether levels stand in an order, by which theta's prior ties neighbours."""
 
     @abstractmethod
     def check(self, column: Described) -> None:

@@ -46,6 +46,7 @@ from mixmem.kernels.reference.grams import gram_sums
 from mixmem.kernels.reference.importance import importance_sums
 from mixmem.kernels.reference.joint import diagonalizing_sweep
 from mixmem.kernels.reference.layout import turn
+from mixmem.kernels.reference.long_rows import integrated_pass, posterior_means
 from mixmem.kernels.reference.nodes import mix_at_nodes, node_sums
 from mixmem.kernels.reference.nqp import descend_rows, exact_row, exact_rows, pqp_rows
 from mixmem.kernels.reference.passes import add_features, group_sums, pair_sums, scatter_sums
@@ -85,6 +86,7 @@ __all__ = [
     "gram_sums",
     "group_sums",
     "importance_sums",
+    "integrated_pass",
     "label_pass",
     "left_out_likelihood",
     "locus_sums",
@@ -98,6 +100,7 @@ __all__ = [
     "move_tokens",
     "node_sums",
     "pair_sums",
+    "posterior_means",
     "pqp_rows",
     "row_sums",
     "rows_above",

@@ -30,11 +30,15 @@ OTHER_NAMES = {
         "value", "choice", "code", "result", "output", "score",
     ),
     "truth": (
-        "true_label", "truth", "gold", "gold_label", "true", "true_class", "label", "correct", "ground_truth", "gt",
-        "class", "answer", "category", "value",
+        "true_label", "truth", "gold", "gold_label", "true", "true_class", "ground_truth", "gt", "correct_answer",
+        "correct_label", "true_answer", "gold_answer", "label", "correct", "class", "answer", "category", "value",
     ),
 }  # fmt: skip
 """Names that a column may have instead, in lower case; blanks and hyphens count as underscores."""
+SURELY_TRUTH = OTHER_NAMES["truth"][: OTHER_NAMES["truth"].index("label")]
+"""Names that no worker's column has."""
+ANSWERS = "answer_"
+"""How the only column of labels begins in files of Mechanical Turk (Answer.sentiment)."""
 FEWEST_SHARED = 0.5
 """In a table with a column per worker, at least this share of columns has a value in common with all others' values."""
 
@@ -74,12 +78,14 @@ def truth_columns(
 ) -> list[tuple[np.ndarray | Coded, str]]:
     """Task and class: by the names given; else called ``like`` those of the labels, or by usual names."""
     if names is not None or table.positional or all(name in table.names for name in like):
-        return named_columns(table, names or like)
-    return named_columns(table, _guess(table.names, ("task", "truth")) or like)
+        return named_columns(table, names or like, "--truth-columns")
+    return named_columns(table, _guess(table.names, ("task", "truth")) or like, "--truth-columns")
 
 
-def named_columns(table: Table, names: Sequence[str]) -> list[tuple[np.ndarray | Coded, str]]:
-    """The named columns; those of a bare array are taken in order."""
+def named_columns(
+    table: Table, names: Sequence[str], option: str = "--columns"
+) -> list[tuple[np.ndarray | Coded, str]]:
+    """The named columns; those of a bare array are taken in order. ``option`` is how the command line names them."""
     if table.n_rows == 0:
         raise InputError(f"the table has no rows; expected the columns {listing(names)} and at least one row")
     if table.positional:
@@ -91,7 +97,7 @@ def named_columns(table: Table, names: Sequence[str]) -> list[tuple[np.ndarray |
             if name not in table.names:
                 raise InputError(
                     f"there is no column {name!r}{suggestion(name, table.names)}; name the columns with columns= "
-                    "(--columns on the command line)"
+                    f"({option} on the command line)"
                 )
         places = [table.names.index(name) for name in names]
     if isinstance(table.columns, np.ndarray):
@@ -101,7 +107,7 @@ def named_columns(table: Table, names: Sequence[str]) -> list[tuple[np.ndarray |
 
 def _guess(names: Sequence[str], roles: Sequence[str]) -> tuple[str, ...] | None:
     """The columns that go by a usual name of every role; None where one is missing or two could be meant."""
-    plain = {name: name.strip().lower().replace(" ", "_").replace("-", "_") for name in names}
+    plain = {name: _plain(name) for name in names}
     taken: list[str] = []
     for role in roles:
         # The usual names stand in the order of how telling they are: the first that occurs is meant.
@@ -111,20 +117,29 @@ def _guess(names: Sequence[str], roles: Sequence[str]) -> tuple[str, ...] | None
                 taken.append(matching[0])
                 break
         else:
-            return None
+            answers = [name for name in names if role == "label" and plain[name].startswith(ANSWERS)]
+            if len(answers) != 1:
+                return None
+            taken.append(answers[0])
     return tuple(taken)
+
+
+def _plain(name: str) -> str:
+    """A column's name without the differences that people do not mean."""
+    return name.strip().lower().translate(str.maketrans(" -.", "___"))
 
 
 def _from_wide(table: Table) -> Found | None:
     """A table with one row per task and one column per worker as long columns; None if it does not look like one."""
-    plain = [name.strip().lower() for name in table.names]
+    plain = [_plain(name) for name in table.names]
     if table.n_columns < 3 or any(name in ("worker", *OTHER_NAMES["worker"]) for name in plain):
         return None
     task = next((j for j, name in enumerate(plain) if name in ("task", *OTHER_NAMES["task"])), 0)
     keys = plain_values(table, task)
     if len(set(keys.tolist())) < len(keys) or (keys == None).any():  # noqa: E711 (an array)
         return None
-    workers = [j for j in range(table.n_columns) if j != task]
+    truths = [j for j in range(table.n_columns) if j != task and plain[j] in SURELY_TRUTH]
+    workers = [j for j in range(table.n_columns) if j != task and j not in truths]
     cells = [plain_values(table, j) for j in workers]
     given = [{value for value in column.tolist() if value is not None} for column in cells]
     union = set().union(*given)
@@ -142,6 +157,8 @@ def _from_wide(table: Table) -> Found | None:
         f"took {table.names[task]!r} as the task and every other column as a worker ({listed(names[:3].tolist())}"
         f"{', ...' if len(names) > 3 else ''}), empty cells as labels not given"
     )
+    if truths:
+        note += f"; left out {table.names[truths[0]]!r}, which looks like the truth: give it as truth or gold labels"
     return Found([(_as_coded(column), name) for column, name in zip(columns, COLUMNS, strict=True)], note)
 
 

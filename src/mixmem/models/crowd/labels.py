@@ -142,9 +142,19 @@ def known_classes(labels: Labels, truth: dict[Any, Any]) -> np.ndarray:
     if (known < 0).all():
         raise InputError(
             f"none of the {len(truth):,} tasks of the truth has labels: {listing(map(str, truth), 3)} there, "
-            f"{listing(map(str, labels.tasks[:4]), 3)} here; check that both use the same ids and types"
+            f"{listing(map(str, labels.tasks.tolist()), 3)} here; check that both use the same ids and types"
         )
     return known
+
+
+def spelled_alike(truth: dict[Any, Any], classes: np.ndarray) -> dict[Any, Any]:
+    """Return known classes spelled as the labels are, where they differ in case or blanks only.
+
+    >>> spelled_alike({"t1": "Cat ", "t2": "bird"}, np.array(["cat", "dog"]))
+    {'t1': 'cat', 't2': 'bird'}
+    """
+    called = {plain_text(value): value for value in classes.tolist()}
+    return {task: called.get(plain_text(value), value) for task, value in truth.items()}
 
 
 def with_classes(labels: Labels, gold: dict[Any, Any], classes: Sequence[Any] | None) -> Labels:

@@ -23,7 +23,15 @@ from mixmem.models.crowd.columns import COLUMNS
 from mixmem.models.crowd.dependence import Dependence
 from mixmem.models.crowd.doubts import doubts
 from mixmem.models.crowd.fits import PUBLISHED_ROUNDS, Fit, Settings, fit_labels
-from mixmem.models.crowd.labels import Labels, joined, known_classes, read_labels, read_truth, with_classes
+from mixmem.models.crowd.labels import (
+    Labels,
+    joined,
+    known_classes,
+    read_labels,
+    read_truth,
+    spelled_alike,
+    with_classes,
+)
 from mixmem.models.crowd.parameters import PARAMETERS
 from mixmem.models.crowd.results import probability_frame, task_frame, worker_frame
 from mixmem.models.crowd.stored import from_stored, to_stored
@@ -140,45 +148,90 @@ class DawidSkene(Estimator):
         self.n_jobs = n_jobs
 
     def fit(self, data: Any, true_labels: Any = None, probabilities: pd.DataFrame | None = None) -> Self:
-        """Learn from a table of task, worker and label; ``true_labels`` holds the classes of tasks that are known.
+        """Learn from a table of task, worker and label.
 
-        ``data``: a frame (pandas, polars, pyarrow), rows of three, or a file; columns of other usual names and tables
-        with a column per worker are understood. ``true_labels``: a Series or dictionary by task, or a frame or file
-        with the columns task and label; tasks without labels are left out. ``probabilities``: a classifier's, by task
-        with a column per class, from a model that did not learn from these labels; they are heard as far as workers
-        confirm them.
+        Parameters
+        ----------
+        data : frame (pandas, polars, pyarrow), rows of three, or path
+            Labels; columns of other usual names and tables with a column per worker are understood.
+        true_labels : Series, dictionary, frame, path or None
+            Classes of tasks that are known: by task, or in the columns task and label. Tasks without labels are left
+            out.
+        probabilities : frame or None
+            A classifier's probabilities, a row per task and a column per class, from a model that did not learn from
+            these labels; they are heard as far as workers confirm them.
         """
         self.check()
         gold = self._gold(true_labels)
-        return self._fit_to(self._read(data, gold), gold, probabilities, None)
+        labels = read_labels(data, columns=self.columns, classes=self.classes, clean=self.clean)
+        if self.clean:
+            gold = spelled_alike(gold, labels.classes)
+        return self._fit_to(with_classes(labels, gold, self.classes), gold, probabilities, None)
 
     def partial_fit(self, data: Any, true_labels: Any = None) -> Self:
         """Add labels, and gold labels, to those fitted before; the rounds begin where they ended.
 
         A table that is not fitted yet is fitted as by :meth:`fit`.
+
+        Parameters
+        ----------
+        data : frame, rows or path
+            Labels, as :meth:`fit` takes them.
+        true_labels : Series, dictionary, frame, path or None
+            Classes of tasks that are known.
         """
         if not hasattr(self, "encoded_"):
             return self.fit(data, true_labels)
         self.check()
         gold = {**self.gold_, **self._gold(true_labels)}
-        new = read_labels(data, columns=self.columns, clean=self.clean)
-        labels = with_classes(joined(self.encoded_, new), gold, self.classes)
+        labels = joined(self.encoded_, read_labels(data, columns=self.columns, clean=self.clean))
+        if self.clean:
+            gold = spelled_alike(gold, labels.classes)
+        labels = with_classes(labels, gold, self.classes)
         return self._fit_to(labels, gold, None, self._start_from(labels))
 
     def fit_predict(self, data: Any, true_labels: Any = None) -> pd.Series:
-        """Fit, and return the most probable class of every task."""
+        """Fit, and return the most probable class of every task.
+
+        Parameters
+        ----------
+        data : frame, rows or path
+            Labels, as :meth:`fit` takes them.
+        true_labels : Series, dictionary, frame, path or None
+            Classes of tasks that are known.
+        """
         return self.fit(data, true_labels).labels_
 
     def fit_predict_proba(self, data: Any, true_labels: Any = None) -> pd.DataFrame:
-        """Fit, and return the class probabilities of every task."""
+        """Fit, and return the class probabilities of every task.
+
+        Parameters
+        ----------
+        data : frame, rows or path
+            Labels, as :meth:`fit` takes them.
+        true_labels : Series, dictionary, frame, path or None
+            Classes of tasks that are known.
+        """
         return self.fit(data, true_labels).probas_
 
     def predict(self, data: Any) -> pd.Series:
-        """Return the most probable class of new tasks, from the labels of workers as they were fitted."""
+        """Return the most probable class of new tasks, from the labels of workers as they were fitted.
+
+        Parameters
+        ----------
+        data : frame, rows or path
+            Labels, as :meth:`fit` takes them.
+        """
         return _most_probable(self.predict_proba(data))
 
     def predict_proba(self, data: Any) -> pd.DataFrame:
-        """Return class probabilities of new tasks; a worker who was not seen in the fit counts as a typical one."""
+        """Return class probabilities of new tasks; a worker who was not seen in the fit counts as a typical one.
+
+        Parameters
+        ----------
+        data : frame, rows or path
+            Labels, as :meth:`fit` takes them.
+        """
         check_is_fitted(self)
         return self._predicted(read_labels(data, columns=self.columns, classes=self.classes_, clean=self.clean))
 
@@ -242,6 +295,11 @@ class DawidSkene(Estimator):
 
         Columns: ``labels`` to buy, the expected ``gain`` in the probability of being right, ``probability`` and
         ``votes`` now; the largest gain per label first. Fit again (:meth:`partial_fit`) before buying more.
+
+        Parameters
+        ----------
+        budget : int
+            Number of further labels.
         """
         check_is_fitted(self)
         if isinstance(budget, bool) or not isinstance(budget, (int, np.integer)) or budget < 1:
@@ -249,7 +307,13 @@ class DawidSkene(Estimator):
         return further_labels(self.encoded_, self._fit, int(budget))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model with its labels to a file that :meth:`load` reads; nothing in it can run code."""
+        """Write the model with its labels to a file that :meth:`load` reads; nothing in it can run code.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write.
+        """
         check_is_fitted(self)
         arrays, header = to_stored(self.encoded_, self._fit)
         kept = {name: value for name, value in self.get_params(deep=False).items() if name != "n_jobs"}
@@ -262,7 +326,13 @@ class DawidSkene(Estimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DawidSkene:
-        """Read a model that :meth:`save` wrote."""
+        """Read a model that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to read.
+        """
         arrays, header = load_model(path)
         labels, fit = from_stored(arrays, header, path)
         model = DawidSkene(**header["parameters"])
@@ -297,10 +367,6 @@ class DawidSkene(Estimator):
 
     def _gold(self, true_labels: Any) -> dict[Any, Any]:
         return {} if true_labels is None else read_truth(true_labels, like=(self.columns[0], self.columns[2]))
-
-    def _read(self, data: Any, gold: dict[Any, Any]) -> Labels:
-        labels = read_labels(data, columns=self.columns, classes=self.classes, clean=self.clean)
-        return with_classes(labels, gold, self.classes)
 
     def _start_from(self, labels: Labels) -> Array:
         """Class probabilities of the tasks by the fit so far, as a start with further labels."""

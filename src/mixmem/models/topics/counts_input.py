@@ -32,8 +32,18 @@ def documents_of(estimator: Any, X: Any, *, reset: bool) -> Documents:
             "TopicModel takes counts of words, and got texts; expected "
             "make_pipeline(CountVectorizer(), TopicModel(10)).fit(texts)"
         )
+    if not reset:
+        _refuse_transposed(getattr(X, "shape", ()), estimator.n_features_in_)
     held = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32, np.int64])
     return corpus_of(held)
+
+
+def _refuse_transposed(shape: tuple[int, ...], n_words: int) -> None:
+    if len(shape) == 2 and shape[0] == n_words != shape[1]:
+        raise InputError(
+            f"X has {shape[1]} features, but TopicModel is expecting {n_words} features as input: it has as many rows, "
+            "and looks transposed; expected one row per document and one column per word"
+        )
 
 
 def _is_texts(X: Any) -> bool:
@@ -69,7 +79,7 @@ def refuse_unfit(corpus: Documents, k: int) -> None:
     if k > seen:
         raise InputError(
             f"{k} topics need at least as many different words, and the documents hold {seen} (n_features = "
-            f"{corpus.n_words}); expected n_components of at most {seen}"
+            f"{corpus.n_words}); expected at most {seen} topics"
         )
 
 

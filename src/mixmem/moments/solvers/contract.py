@@ -47,7 +47,7 @@ class Factorization:
 
     @property
     def tensor(self) -> Array:
-        """The tensor these factors make, (d_1, d_2, d_3)."""
+        """Return the tensor that these factors make (d_1, d_2, d_3)."""
         return np.asarray(np.einsum("ah,bh,ch,h->abc", *self.factors, self.weights))
 
 

@@ -55,20 +55,18 @@ Columns = dict[str, NDArray[Any]]
 class Goodness:
     """Hold observed against fitted shares of pairs of levels, worst first.
 
-    A z is (observed - fitted) / standard error.
+    A z is (observed - fitted) / standard error. ``variables`` and ``pairs`` are the columns below as pandas frames.
 
     Attributes
     ----------
     misfit : float
         Root mean square z over everything compared: about 1 where the model holds, less (0.6 to 0.9) if theta was
         learned from the same rows.
-    variables : DataFrame
+    variable_columns : dict of arrays
         One row per variable: misfit over all its partners; the partner with which it fits worst and their levels with
         the largest z; ``share_misfit``, the root mean square z of its own level shares.
-    pairs : DataFrame
+    pair_columns : dict of arrays
         The worst pairs (at most 1,000), with a chi-square-like statistic on so many ``degrees`` of freedom.
-    variable_columns, pair_columns : dict of arrays
-        The columns of both.
     n_pairs : int
         Pairs of variables that were compared.
     n_beyond_chance : int

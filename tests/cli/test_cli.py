@@ -842,7 +842,7 @@ def genotyped(tmp_path_factory):
     [
         ("mixmem.models._fitted.Fitted.goodness_of_fit", "goodness of fit", None),
         ("mixmem.models._fitted.Fitted.score_samples", "the log-likelihood of the rows", None),
-        ("mixmem.models._fitted.Fitted.intervals", "intervals.csv", "intervals.csv"),
+        ("mixmem.models._fitted.Fitted._interval_columns", "intervals.csv", "intervals.csv"),
         ("mixmem.cli.fit.render_page", "report.html", "report.html"),
     ],
 )

@@ -31,8 +31,8 @@ REPEATED, EXPLAINED, UNLIKELY = 0.1, 0.4, 0.05
 how many rows like it may be expected then."""
 MANY_ANSWERS, FLAT = 8, 0.03
 """Columns from which on, and share of rows above which, rows of one number throughout are told."""
-SAME_SUM = 0.005
-"""Spread of the rows' sums, as a share of their median, up to which they are the same but for rounding."""
+SAME_SUM = 0.01
+"""Spread of the rows' sums, as a share of that of the column that varies most, up to which only rounding is left."""
 MISSING_WORDS = frozenset(
     {
         "?", "-", "--", ".", "*", "n/a", "na", "n.a.", "unknown", "missing", "refused", "dk", "dk/na", "#n/a", "nil",
@@ -193,6 +193,12 @@ def _of_numbers(facts: Facts) -> Iterator[str]:
             )
 
 
+def _spread(numbers: np.ndarray) -> float:
+    """How far numbers lie apart, leaving out those that are missing."""
+    known = numbers[np.isfinite(numbers)]
+    return float(np.ptp(known)) if len(known) else 0.0
+
+
 def _of_rows(facts: Facts) -> Iterator[str]:
     """What is said of rows that repeat others, that hold one number throughout, or whose numbers add up to the same."""
     table = facts.table
@@ -210,7 +216,7 @@ def _of_rows(facts: Facts) -> Iterator[str]:
                 "without reading do: such rows make a component of their own; leave them out if they mean nothing"
             )
         known = sums[np.isfinite(sums)]
-        if len(known) >= LEAST_ROWS and np.ptp(known) <= SAME_SUM * abs(np.median(known)):
+        if len(known) >= LEAST_ROWS and np.ptp(known) <= SAME_SUM * max(map(_spread, numbers)):
             yield (
                 f"the variables add up to {_plain(round(float(np.median(known)), 2))} in every row, as ranks and "
                 "shares of a whole do: each says what the others leave over, which can pass for components"

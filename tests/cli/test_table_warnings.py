@@ -50,3 +50,31 @@ def test_answers_given_without_reading():
 def test_ranks_and_shares():
     assert "add up to 15 in every row" in said(np.array([RNG.permutation(5) + 1 for _ in range(100)]))
     assert "add up to 1 in every row" in said(pd.DataFrame(RNG.dirichlet(np.ones(4), 100).round(3)))
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ([1, 2, 3, 4, 5, 98, 99], ["98", "99"]),
+        ([-1, 1, 2, 3, 4, 5], ["-1"]),
+        ([-9, 1, 2, 3, 9], ["-9", "9"]),
+        ([1, 2, 3, 4, 5, 6, 7, 9], ["9"]),
+        ([1, 3, 5, 7, 9], []),
+        ([-1, 0, 1], []),
+        ([95, 96, 97, 98, 99], []),
+        (list(range(1, 10)), []),
+    ],
+)
+def test_numbers_away_from_the_answers_often_mean_missing_cells(values, named):
+    text = said(
+        pd.DataFrame({"q": np.resize(values, 400), "r": np.resize([0, 1, 1], 400), "s": np.resize([0, 1], 400)})
+    )
+    assert ["--missing q=" + value in text for value in named] == [True] * len(named)
+    assert text.count("often means a missing cell") == len(named)
+
+
+def test_every_word_for_a_missing_cell_is_named():
+    answers = np.resize(["yes", "no", "refused", "not asked"], 400)
+    text = said(pd.DataFrame({"q": answers, "r": np.roll(answers, 1), "s": np.resize([0, 1, 1], 400)}))
+    assert "say --missing refused" in text
+    assert "say --missing not asked" in text

@@ -405,3 +405,10 @@ def test_what_a_reader_says_without_a_panic_is_passed_on(monkeypatch, capfd):
     with panics_as_errors():
         os.write(2, b"a word\n")
     assert capfd.readouterr().err == "a word\n"
+
+
+def test_whole_ids_stay_whole(tmp_path):
+    """As files of SPSS hold them: floats."""
+    table = read_table(pd.DataFrame({"id": [3.0, 1.0], "x": ["a", "b"]}), row_id="id")
+    assert table.row_ids.tolist() == [3, 1]
+    assert table.row_ids.dtype.kind == "i"

@@ -383,3 +383,13 @@ def test_strict_ends_with_three(tmp_path):
     pd.DataFrame(rows, columns=["task", "worker", "label"]).to_csv(tmp_path / "l.csv", index=False)
     assert main(["crowd", str(tmp_path / "l.csv"), "--out", str(tmp_path / "o"), "--strict", "--quiet"]) == 3
     assert (tmp_path / "o" / "summary.json").exists()
+
+
+def test_columns_without_names_in_a_file_are_told_and_blank_labels_are_missing(tmp_path):
+    rows = [(f"t{t}", f"w{w}", "ab"[(t + w % 2) % 2]) for t in range(20) for w in range(3)]
+    (tmp_path / "d.csv").write_text("".join(",".join(row) + "\n" for row in rows))
+    model = DawidSkene().fit(tmp_path / "d.csv")
+    assert "took the columns in order as task, worker and label" in " ".join(notice.text for notice in model.notices_)
+    assert not any("in order" in notice.text for notice in DawidSkene().fit(rows).notices_)
+    with pytest.raises(InputError, match=r"column 'label' is missing in 1 row\(s\), first in row 1"):
+        DawidSkene().fit([("t0", "w0", " "), *rows])

@@ -74,6 +74,12 @@ def test_unmixed_rows_do_not_end_in_a_bad_mode():
     assert model.score(UNMIXED.encoded) > likelihood - 0.02
 
 
+def test_more_unknowns_than_rows_are_refused():
+    drawn = simulate_gdlm(200, 12, 3, n_levels=4, random_state=0)
+    with pytest.raises(InputError, match="n_components=60 has 2,219 unknowns, more than the 200 rows can tell"):
+        GDLM(60, random_state=0).fit(drawn.codes)
+
+
 def test_anchors_that_were_asked_for_are_still_refused():
     names = [f"x{j}" for j in range(6)]
     with pytest.raises(InputError, match="more than the anchors can carry"):

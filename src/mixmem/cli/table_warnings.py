@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -36,7 +37,8 @@ SAME_SUM = 0.01
 MISSING_WORDS = frozenset(
     {
         "?", "-", "--", ".", "*", "n/a", "na", "n.a.", "unknown", "missing", "refused", "dk", "dk/na", "#n/a", "nil",
-        "not available", "not known", "no answer", "not answered", "don't know", "do not know",
+        "not available", "not known", "no answer", "not answered", "don't know", "do not know", "not asked", "skipped",
+        "not applicable", "inapplicable", "refusal", "no response",
     }
 )  # fmt: skip
 """Texts that often mean a missing cell."""
@@ -105,7 +107,7 @@ def _of_levels(variables: Sequence[Variable]) -> Iterator[str]:
         )
     gone: dict[str, list[str]] = {}
     for variable in variables:
-        if (level := _means_missing(variable)) is not None:
+        for level in _mean_missing(variable):
             gone.setdefault(level, []).append(variable.name)
     for level, names in gone.items():
         option = level if len(names) > 1 else f"{names[0]}={level}"
@@ -120,20 +122,23 @@ def _alike(levels: Sequence[str]) -> list[str] | None:
     return next((same for same in found.values() if len(same) > 1), None)
 
 
-def _means_missing(variable: Variable) -> str | None:
-    """A level that often means a missing cell: a word or mark for it, or a number such as 99 away from the others."""
-    for level in variable.levels:
-        if level.casefold().strip() in MISSING_WORDS:
-            return level
-    if variable.value_type not in ("int", "float") or len(variable.levels) < 3:
-        return None
+def _mean_missing(variable: Variable) -> list[str]:
+    """Levels that often mean a missing cell: words or marks for it, and numbers such as 99 away from the others."""
+    found = [level for level in variable.levels if level.casefold().strip() in MISSING_WORDS]
+    if found or variable.value_type not in ("int", "float"):
+        return found
     numbers = sorted(map(float, variable.levels))
-    inner = numbers[1:-1]
-    for end, nearest in ((numbers[0], numbers[1]), (numbers[-1], numbers[-2])):
-        width = max(inner) - min(inner) if abs(end) < 10 else 1.0
-        if end in MISSING_NUMBERS and abs(end - nearest) > max(1.0, min(width, 2.0)):
-            return _plain(end)
-    return None
+    answers = [number for number in numbers if number not in MISSING_NUMBERS]
+    if len(answers) < 2:
+        return []
+    step = max(b - a for a, b in pairwise(answers))
+    for ends in (reversed([n for n in numbers if n < answers[0]]), [n for n in numbers if n > answers[-1]]):
+        for number in ends:  # from the answers outwards
+            if min(abs(number - answers[0]), abs(number - answers[-1])) > step:
+                found.append(_plain(number))
+            else:
+                answers = sorted([*answers, number])
+    return found
 
 
 def _numbers_but_for(variable: Variable) -> str | None:

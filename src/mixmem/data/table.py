@@ -146,6 +146,8 @@ class Table:
             raise InputError(f"there is no column {name!r} to take row ids from{suggestion(name, self.names)}")
         position = self.names.index(name)
         row_ids = plain_values(self.column(position))
+        if row_ids.dtype.kind == "f" and np.array_equal(row_ids, np.floor(row_ids)) and np.abs(row_ids).max() < 2.0**53:
+            row_ids = row_ids.astype(np.int64)  # files of SPSS and Stata hold whole numbers as floats
         rest = self.take([j for j in range(self.n_columns) if j != position])
         return replace(rest, row_ids=row_ids)
 

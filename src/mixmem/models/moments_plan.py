@@ -177,7 +177,7 @@ class MomentsPlan:
             if rows == 0:
                 raise InputError(f"part {name!r} has no rows; leave it out")
             if any(part.name == name for part in found):
-                raise InputError(f"two parts are called {name!r}; give each a name of its own")
+                raise InputError(f"two parts are called {name!r}; give each a name of its own (a file's: rename it)")
             found.append(PlannedPart(name, rows, self.begin_of(found, rows)))
         return replace(self, parts=tuple(found))
 

@@ -47,6 +47,12 @@ def within_reach(table: Encoded, k: int) -> bool:
             f"n_components={k} has {unknown:,} unknowns, more than the {round(float(np.exp(patterns))) - 1:,} shares "
             f"of different rows that the variables allow; use at most {largest_k(coding)} components, or more variables"
         )
+    rows, each = int(np.count_nonzero(table.each)), int((sizes - 1).sum()) + 1
+    if unknown > rows:
+        raise InputError(
+            f"n_components={k} has {unknown:,} unknowns, more than the {rows:,} rows can tell; use at most "
+            f"{max(largest_k(coding), (rows + 1) // each)} components, or more rows"
+        )
     return False
 
 

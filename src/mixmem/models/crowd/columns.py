@@ -61,6 +61,8 @@ class Found:
 
 def label_columns(table: Table, names: Sequence[str]) -> Found:
     """Task, worker and label: by the names given, by usual ones, or from a table with a column per worker."""
+    if table.positional and table.remarks and tuple(names) == COLUMNS:
+        return Found(named_columns(table, names), "took the columns in order as task, worker and label")
     if table.positional or tuple(names) != COLUMNS or all(name in table.names for name in names):
         return Found(named_columns(table, names))
     guessed = _guess(table.names, COLUMNS)
@@ -196,7 +198,8 @@ def coded(column: np.ndarray | Coded, name: str) -> Codes:
 
 
 def _from_coded(column: Coded, name: str) -> Codes:
-    _refuse_missing(column.codes < 0, name)
+    blank = [v for v, value in enumerate(column.values) if isinstance(value, str) and not value.strip()]
+    _refuse_missing((column.codes < 0) | np.isin(column.codes, blank), name)
     used = np.flatnonzero(np.bincount(column.codes, minlength=len(column.values)))
     values = [column.values[v] for v in used]
     types = sorted({type(value).__name__ for value in values})

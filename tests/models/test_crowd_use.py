@@ -393,3 +393,20 @@ def test_columns_without_names_in_a_file_are_told_and_blank_labels_are_missing(t
     assert not any("in order" in notice.text for notice in DawidSkene().fit(rows).notices_)
     with pytest.raises(InputError, match=r"column 'label' is missing in 1 row\(s\), first in row 1"):
         DawidSkene().fit([("t0", "w0", " "), *rows])
+
+
+def test_labels_that_say_nothing_are_told():
+    rng = np.random.default_rng(3)
+    tasks, workers = (
+        np.repeat(np.arange(150), 4),
+        np.concatenate([rng.choice(20, 4, replace=False) for _ in range(150)]),
+    )
+    habits = rng.dirichlet([1.0, 1.0, 1.0], 20)  # workers who prefer some class agree by chance more often
+    noise = np.array([rng.choice(3, p=habits[w]) for w in workers])
+    told = [notice.code for notice in DawidSkene().fit(list(zip(tasks, workers, noise, strict=True))).notices_]
+    assert "agreement-by-chance" in told
+    weak = np.where(rng.random(600) < 0.3, tasks % 3, noise)
+    told = [notice.code for notice in DawidSkene().fit(list(zip(tasks, workers, weak, strict=True))).notices_]
+    assert "agreement-by-chance" not in told
+    once = [(t, f"{t}-{w}", t % 2 if rng.random() < 0.8 else 1 - t % 2) for t in range(100) for w in range(3)]
+    assert "agreement-by-chance" not in [notice.code for notice in DawidSkene().fit(once).notices_]

@@ -15,6 +15,10 @@ ENOUGH = 50
 """Tasks from which shares of classes tell something."""
 NOBODY = 0.05
 """Share of tasks whose label nobody gave, above which it is serious."""
+SHUFFLED, SHUFFLES, BEYOND = 5_000, 20, 2.0
+"""Labels that are shuffled to see what chance gives, how often, and standard deviations from which on more is there."""
+FEW_LABELS = 5
+"""Labels up to which workers are shuffled together."""
 MANY_NUMBERS = 12
 """Different numbers as labels from which they look like ratings."""
 
@@ -23,7 +27,7 @@ def doubts(labels: Labels, fit: Fit, *, tolerance: float, rounds: int) -> list[N
     """Return what speaks against a fit and its labels."""
     found = [
         *_convergence(fit, tolerance, rounds), *_shares(labels, fit), *_usual_labels(labels, fit),
-        *_nobody(labels, fit), *label_doubts(labels),
+        *_nobody(labels, fit), *_by_chance(labels), *label_doubts(labels),
     ]  # fmt: skip
     return sorted(found, key=lambda notice: notice.severity != "serious")
 
@@ -74,6 +78,34 @@ def _convergence(fit: Fit, tolerance: float, rounds: int) -> list[Notice]:
         f"the fit did not converge: after {rounds} rounds class probabilities still change by more than {tolerance} on "
         "average",
         "give a larger n_iter (--rounds) or tol",
+    )]  # fmt: skip
+
+
+def _by_chance(labels: Labels) -> list[Notice]:
+    """Workers who agree on tasks no more than their labels do when each worker's are dealt out anew."""
+    tasks, who, what = labels.task_of[:SHUFFLED], labels.workers[:SHUFFLED], labels.labels[:SHUFFLED]
+    sizes = np.bincount(tasks)
+    if np.count_nonzero(sizes > 1) < ENOUGH or labels.n_classes < 2:
+        return []
+    groups = np.where(np.bincount(who)[who] <= FEW_LABELS, -1, who)
+
+    def pairs(given: np.ndarray) -> float:
+        held = np.bincount(tasks * labels.n_classes + given)
+        return float((held * (held - 1)).sum())
+
+    rng, places, dealt = np.random.default_rng(0), np.argsort(groups, kind="stable"), np.empty_like(what)
+    by_chance = []
+    for _ in range(SHUFFLES):
+        dealt[places] = what[np.lexsort((rng.random(len(what)), groups))]
+        by_chance.append(pairs(dealt))
+    if pairs(what) > np.mean(by_chance) + BEYOND * np.std(by_chance, ddof=1):
+        return []
+    return [Notice(
+        "agreement-by-chance", "serious",
+        "workers agree on tasks no more than chance gives: the labels say nothing of the tasks, and the labels and "
+        "probabilities found mean nothing",
+        "check that the columns of task, worker and label are the right ones (columns=, --columns); if they are, "
+        "collect other labels",
     )]  # fmt: skip
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import gammaln, logsumexp
+from scipy.special import betaln, gammaln, logsumexp
 
 from mixmem import GDLM, simulate_gdlm
 from mixmem.refinement.noise_draw import NoiseCounts, draw_noise
@@ -29,9 +29,16 @@ def evidence(counts: np.ndarray, delta: float, eta: float) -> float:
 )
 def test_the_evidence_is_the_integral_over_theta(counts, error, eta):
     held = NoiseCounts(np.array(counts)[:, None], np.array([len(counts)]), eta)
-    for delta in (0.001, 0.05, 0.2):
+    for delta in (0.001, 0.05, 0.3):
         assert held.with_noise(delta) == pytest.approx(evidence(np.array(counts), delta, eta), abs=error)
     assert held.with_noise(1e-6) == pytest.approx(held.without_noise(), abs=0.01)
+
+
+def test_without_noise_the_evidence_is_exact_and_theta_sums_to_one():
+    for eta in (0.5, 2.0):
+        held = NoiseCounts(np.array([[30.0], [3.0]]), np.array([2]), eta)
+        assert held.without_noise() == pytest.approx(betaln(30 + eta, 3 + eta) - betaln(eta, eta))
+        assert np.allclose(held.theta(0.05, np.random.default_rng(0)).sum(axis=0), 1.0)
 
 
 def test_theta_given_noise_has_the_mean_that_gibbs_steps_have():

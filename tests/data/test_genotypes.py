@@ -122,8 +122,13 @@ def test_a_bed_larger_than_memory_is_fitted_in_pieces(tmp_path):
     assert pieces.report_.passes.sampled == 32_768
     whole = GDLM(2, passes="few", **settings).fit(read_table(path))
     assert np.array_equal(pieces._theta, whole._theta)
-    with pytest.raises(InputError, match="refine='em' climbs with the memberships of all rows in memory"):
-        GDLM(2, memory_limit="3MB", refine="em", **settings).fit(path)
+    climbed, held = GDLM(2, passes="few", refine="em", **settings).fit(path), read_table(path)
+    assert np.array_equal(climbed._theta, GDLM(2, passes="few", refine="em", **settings).fit(held)._theta)
+    rounds = climbed.report_.refine.em.likelihood_given_memberships
+    assert rounds[-1] > rounds[0]
+    assert climbed.report_.refine.em.reason.endswith("over all rows")
+    with pytest.raises(InputError, match="refine='gibbs' samples the components of every cell of all rows in memory"):
+        GDLM(2, memory_limit="3MB", refine="gibbs", **settings).fit(path)
 
 
 def test_bed_with_gzipped_texts_and_repeated_names(tmp_path, codes):

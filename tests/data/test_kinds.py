@@ -327,6 +327,15 @@ def test_an_atom_is_a_soft_level_of_its_own():
     assert "40 in 5" in kind.describe(variable, held)
 
 
+def test_components_that_are_all_atoms_have_the_columns_other_numbers():
+    variable, found = atomic()
+    soft = np.zeros((soft_levels(variable).shape[1], 2))
+    soft[0] = 1.0
+    theta = KINDS["continuous"].parameters(variable, soft, np.bincount(found.codes).astype(float))
+    others = HOURS[HOURS != 40.0]
+    assert np.allclose(theta, [[1.0] * 2, [0.0] * 2, [others.mean()] * 2, [others.var()] * 2], rtol=1e-4)
+
+
 def test_atoms_are_drawn_filled_and_counted():
     variable, found = atomic()
     kind, rng = KINDS["continuous"], np.random.default_rng(0)

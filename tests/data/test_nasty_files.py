@@ -237,6 +237,39 @@ def test_files_of_statistics_programs(tmp_path, suffix):
         assert table.coding.missing[3] == (suffix != "dta")
 
 
+def test_stray_values_of_labelled_columns_keep_the_labels(tmp_path):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    often = np.arange(N) % 4 + 1.0
+    stray = np.where(np.arange(N) == 3, 9.0, often)
+    frame = pd.DataFrame({"often": often, "stray": stray, "letter": ["a", "b", "c", "z"] * (N // 4), "twice": often})
+    answers = {1.0: "never", 2.0: "seldom", 3.0: "often", 4.0: "daily"}
+    labels = {
+        "often": answers,
+        "stray": answers,
+        "letter": {"a": "one", "b": "two", "c": "three"},
+        "twice": answers | {3.0: "no answer", 4.0: "no answer"},
+    }
+    path = tmp_path / "d.sav"
+    measures = dict.fromkeys(("often", "stray", "twice"), "ordinal")
+    pyreadstat.write_sav(frame, path, variable_value_labels=labels, variable_measure=measures)
+    table, said = coded(path)
+    assert (
+        "some without a label are levels of their own: 'stray' (9) and 'letter' (z); if one means a missing cell, say "
+        "so, such as --missing stray=9"
+    ) in " ".join(said.split())
+    found = {variable.name: variable.levels for variable in table.schema.variables}
+    assert found == {
+        "often": ("never", "seldom", "often", "daily"),
+        "stray": ("never", "seldom", "often", "daily", "9"),
+        "letter": ("one", "two", "three", "z"),
+        "twice": ("never", "seldom", "no answer (3)", "no answer (4)"),
+    }
+    assert kinds_of(table) == {"often": "ordinal", "stray": "categorical", "letter": "categorical", "twice": "ordinal"}
+    again = encode(path, missing={"stray": 9})
+    assert "9" not in again.schema.variables[1].levels
+    assert again.coding.missing[1]
+
+
 def test_a_repeated_name_may_be_a_row(tmp_path):
     (tmp_path / "d.csv").write_text("q,q,r\n1,2,a\n2,1,b\n")
     with pytest.raises(InputError, match=r"d.csv: columns 1 and 2 have the same name 'q'.*say --header no"):

@@ -6,28 +6,26 @@ table, however long they are.
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from mixmem.data.code_stores import Memory, Scratch
 from mixmem.data.coding import Coding
 from mixmem.data.column_coders import as_numbers
+from mixmem.data.declared import kinds_by_column
+from mixmem.data.delimited import Wanted
 from mixmem.data.encode import Encoded, encode
-from mixmem.data.match_columns import match_columns
 from mixmem.data.read import read_table
 from mixmem.data.sources import Source, Span
 from mixmem.data.table import Table
-from mixmem.data.table_checks import blanked
-from mixmem.data.united_levels import Recoding, coded_growing, codes_by_column
+from mixmem.data.table_checks import IGNORED, blanked
+from mixmem.data.united_levels import coded_growing, recoded
 from mixmem.engine.rows import n_stretches, stretch_rows
 from mixmem.errors import InputError, TableWarning
 from mixmem.kernels import ROW_BLOCK
@@ -61,12 +59,17 @@ class Reading:
     def n_rows(self) -> int:
         return self.source.n_rows
 
-    def rows(self, begin: int, end: int, parts: Sequence[Any] = ()) -> tuple[Table, Array | None]:
-        """Return rows begin to end with values made missing, and their weights; rows of weight 0 stay."""
-        weights = None if self.weights is None else self.weights[begin:end]
-        return self._prepared(self.source.given(begin, end, parts), weights)
+    def knowing(self, coding: Coding, texts: Iterable[str] = ()) -> Reading:
+        """Return the same for rows that are coded by a coding: columns that it holds as texts, and these, are read as
+        texts from every file, whatever some rows look like, and columns that it does not hold are not read."""
+        columns = {column.name: column.variable for column in coding.columns}
+        asked = {*columns, self.weight, self.row_id}
+        written = (name for name, variable in columns.items() if variable.written or variable.value_type == "str")
+        wanted = Wanted(frozenset(self.source.names) - asked, frozenset([*written, *texts]))
+        return replace(self, source=self.source.wanting(wanted))
 
     def _prepared(self, table: Table, weights: Array | None) -> tuple[Table, Array | None]:
+        """Return rows with values made missing, and their weights; rows of weight 0 stay."""
         table = read_table(table, row_id=self.row_id)
         if self.weight is not None:
             at = table.names.index(self.weight)
@@ -77,17 +80,20 @@ class Reading:
             raise InputError(f"the weight of row {bad + 1} is {weights[bad]}; expected finite weights of at least 0")
         return table if self.missing is None else blanked(table, self.missing), weights
 
-    def coded(self, begin: int, end: int, coding: Coding, parts: Sequence[Any] = ()) -> Encoded:
-        """Return rows begin to end as codes; the coding grows by what it does not have. A refusal says where it is."""
-        with self._saying_where(begin, end):
-            return self._encoded(begin, end, coding, *self.rows(begin, end, parts))
+    def coded(
+        self, begin: int, end: int, coding: Coding, parts: Sequence[Any] = (), *, by_rows: bool = True
+    ) -> Encoded:
+        """Return rows begin to end as codes; the coding grows by what it does not have. A refusal says where it is.
 
-    def to_count(self, begin: int, end: int, coding: Coding, parts: Sequence[Any] = ()) -> Encoded | np.ndarray:
-        """Return the same for who only counts them: just codes (p, n) by columns, where these are had sooner."""
+        Without ``by_rows`` codes may lie column by column in memory.
+        """
+        table = self.source.given(begin, end, parts)
+        weights = None if self.weights is None else self.weights[begin:end]
         with self._saying_where(begin, end):
-            table, weights = self.rows(begin, end, parts)
-            found = None if weights is not None else codes_by_column(match_columns(table, coding.schema), coding)
-            return self._encoded(begin, end, coding, table, weights) if found is None else found
+            table, weights = self._prepared(table, weights)
+            found = coded_growing(table, coding, weights, by_rows=by_rows)
+        row_ids = np.arange(begin, end) if table.row_ids is None else table.row_ids
+        return Encoded(found.codes, found.coding, row_ids, weights)
 
     @contextmanager
     def _saying_where(self, begin: int, end: int) -> Iterator[None]:
@@ -96,15 +102,13 @@ class Reading:
         except InputError as error:
             raise InputError(f"{self.source.place(begin, end)}, counted from the first of them: {error}") from error
 
-    def _encoded(self, begin: int, end: int, coding: Coding, table: Table, weights: Array | None) -> Encoded:
-        found = coded_growing(table, coding, weights)
-        row_ids = np.arange(begin, end) if table.row_ids is None else table.row_ids
-        return Encoded(found.codes, found.coding, row_ids, weights)
-
     def learn(self, spans: list[Span], kinds: Mapping[str, str] | None) -> Encoded:
         """Return the rows of a sample as codes, with the coding learned from them; those of weight 0 are left out."""
         given = None if self.weights is None else np.concatenate([self.weights[slice(*span)] for span in spans])
-        table, weights = self._prepared(_narrow(self.source.pick(spans)), given)
+        declared = kinds_by_column(kinds or {}, self.source.names)
+        ignored = frozenset(name for name, kind in declared.items() if kind == IGNORED)
+        source = self.source.wanting(Wanted(ignored - {self.weight, self.row_id}))
+        table, weights = self._prepared(_narrow(source.pick(spans)), given)
         if weights is not None and not weights.any():
             raise InputError("every weight of the sample is zero; expected some rows to count")
         if table.n_rows == self.n_rows:
@@ -170,13 +174,26 @@ class Chunks(ABC):
         """Return the stretch at which a chunk begins."""
         return n_stretches(self.span(number)[0], self.coding.n_variables)
 
-    @abstractmethod
-    def chunk(self, number: int, *parts: Any) -> Encoded:
-        """Return the codes of a chunk, from the partitions that :meth:`needs` names where it does."""
+    def stretch(self, number: int) -> Span:
+        """Return the rows of a stretch."""
+        size = stretch_rows(self.coding.n_variables)
+        return number * size, min(self.n_rows, (number + 1) * size)
 
-    def needs(self, number: int) -> tuple[Any, ...]:
-        """Return what stands for partitions on other machines that a chunk is made from; here none."""
+    @abstractmethod
+    def rows(self, span: Span, *parts: Any, by_rows: bool = True) -> Encoded:
+        """Return the codes of rows that lie in one chunk, from what :meth:`needs` names where it does.
+
+        Without ``by_rows`` they may lie column by column in memory.
+        """
+
+    def needs(self, span: Span) -> tuple[Any, ...]:
+        """Return what stands for rows that are held on other machines; here none."""
         return ()
+
+    def _cut(self, span: Span, chunk: Encoded) -> Encoded:
+        """Return some rows of a chunk that may be in a coding of its own, coded as all are."""
+        begin, end = span[0] % self.chunk_rows, span[1] - span[0] // self.chunk_rows * self.chunk_rows
+        return recoded(chunk if end - begin == chunk.n_rows else chunk.take(slice(begin, end)), self.coding)
 
 
 def whole_stretches(rows: int, n_variables: int) -> int:
@@ -200,8 +217,8 @@ class HeldChunks(Chunks):
     def n_rows(self) -> int:  # type: ignore[override]
         return self.table.n_rows
 
-    def chunk(self, number: int, *parts: Any) -> Encoded:
-        return self.table.take(slice(*self.span(number)))
+    def rows(self, span: Span, *parts: Any, by_rows: bool = True) -> Encoded:
+        return self.table.take(slice(*span))
 
 
 @dataclass
@@ -216,15 +233,14 @@ class ReadChunks(Chunks):
     def n_rows(self) -> int:  # type: ignore[override]
         return self.reading.n_rows
 
-    def needs(self, number: int) -> tuple[Any, ...]:
-        return self.reading.source.needs(*self.span(number))
+    def needs(self, span: Span) -> tuple[Any, ...]:
+        return self.reading.source.needs(*span)
 
-    def chunk(self, number: int, *parts: Any) -> Encoded:
-        begin, end = self.span(number)
-        found = self.reading.coded(begin, end, self.coding, parts)
+    def rows(self, span: Span, *parts: Any, by_rows: bool = True) -> Encoded:
+        found = self.reading.coded(*span, self.coding, parts, by_rows=by_rows)
         if found.coding != self.coding:
             raise InputError(
-                f"{self.reading.source.place(begin, end)}: {self.coding.difference(found.coding)}, after all rows were "
+                f"{self.reading.source.place(*span)}: {self.coding.difference(found.coding)}, after all rows were "
                 "looked at; the file changed while it was read: fit again"
             )
         return found
@@ -239,119 +255,35 @@ class StoredChunks(Chunks):
     n_rows: int
     chunk_rows: int
 
-    def chunk(self, number: int, *parts: Any) -> Encoded:
-        return self._recoded(self.store.read(number, self.span(number)))
+    def rows(self, span: Span, *parts: Any, by_rows: bool = True) -> Encoded:
+        number = span[0] // self.chunk_rows
+        return self._cut(span, self.store.read(number, self.span(number)))
 
     def joined(self) -> Encoded:
         """Return all rows as one table."""
-        parts = [self.chunk(number) for number in range(len(self))]
+        parts = [self.rows(self.span(number)) for number in range(len(self))]
         weights = None if parts[0].weights is None else np.concatenate([part.each for part in parts])
         codes, row_ids = (np.concatenate([getattr(part, name) for part in parts]) for name in ("codes", "row_ids"))
         return Encoded(codes, self.coding, row_ids, weights)
 
-    def _recoded(self, found: Encoded) -> Encoded:
-        recoding = self.recodings.get(id(found.coding))
-        if recoding is None:
-            recoding = self.recodings[id(found.coding)] = Recoding.between(found.coding, self.coding)
-        return Encoded(recoding.codes(found.codes), self.coding, found.row_ids, found.weights)
 
-    recodings: dict[int, Recoding] = field(default_factory=dict)
+@dataclass
+class KeptChunks(Chunks):
+    """Codes that other machines keep, in the codings that chunks had at first; ``kept`` stands for them here.
 
-
-class Memory:
-    """Codes of chunks in memory."""
-
-    def __init__(self) -> None:
-        self.rows: dict[int, Encoded] = {}
-
-    def write(self, number: int, rows: Encoded, span: Span) -> None:
-        """Add a chunk, the rows of a span."""
-        self.rows[number] = rows
-
-    def read(self, number: int, span: Span) -> Encoded:
-        """Return a chunk in the coding that it was written in."""
-        return self.rows[number]
-
-    def close(self) -> None:
-        """Forget everything."""
-        self.rows.clear()
-
-
-class Scratch:
-    """Codes of chunks in a file of one byte per cell (two where a variable has more than 255 levels).
-
-    Read by place, since a memory map counts as memory taken. The folder is removed by :meth:`close`.
+    Other processes get it without that: they are handed the chunks that they need.
     """
 
-    def __init__(self, folder: str | os.PathLike[str] | None):
-        if folder is not None and not Path(folder).is_dir():
-            raise InputError(f"the scratch folder {folder} does not exist; create it or name another with --scratch")
-        try:
-            self.folder = Path(tempfile.mkdtemp(prefix="mixmem-", dir=folder))
-        except OSError as error:
-            raise InputError(
-                f"the scratch folder {folder or tempfile.gettempdir()} cannot be written ({error.strerror}); name "
-                "another with --scratch"
-            ) from error
-        self.file = (self.folder / "codes").open("w+b")
-        self.places: dict[int, tuple[int, tuple[int, int], Coding]] = {}
+    kept: list[Any]
+    coding: Coding
+    n_rows: int
+    chunk_rows: int
 
-    def require(self, size: int) -> None:
-        """Refuse to begin where the disk has less room than so many bytes."""
-        free = shutil.disk_usage(self.folder).free
-        if free < size:
-            raise InputError(
-                f"codes of the table take about {size / 1e9:.2g} GB on disk, but {self.folder.parent} has "
-                f"{free / 1e9:.2g} GB left; name a folder with more room with --scratch (scratch=...)"
-            )
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"kept": []}
 
-    def write(self, number: int, rows: Encoded, span: Span) -> None:
-        """Add a chunk, the rows of a span, at the end."""
-        place = self.file.seek(0, os.SEEK_END)
-        try:
-            self.file.write(np.ascontiguousarray(rows.codes).data)
-            self.file.flush()
-            if rows.weights is not None or not np.array_equal(rows.row_ids, np.arange(*span)):
-                _write_rows(self.folder / f"rows-{number}.arrow", rows)
-        except OSError as error:
-            raise InputError(
-                f"{self.folder.parent} has no room left for codes ({error.strerror}); name a folder with more room "
-                "with --scratch (scratch=...)"
-            ) from error
-        self.places[number] = place, (rows.n_rows, rows.n_variables), rows.coding
+    def needs(self, span: Span) -> tuple[Any, ...]:
+        return (self.kept[span[0] // self.chunk_rows],)
 
-    def read(self, number: int, span: Span) -> Encoded:
-        """Return a chunk in the coding that it was written in."""
-        place, shape, coding = self.places[number]
-        codes = np.empty(shape, dtype=coding.codes_dtype)
-        view, done = codes.reshape(-1).view(np.uint8), 0
-        while done < len(view):
-            done += os.preadv(self.file.fileno(), [view[done:].data], place + done)
-        row_ids, weights = _read_rows(self.folder / f"rows-{number}.arrow", span)
-        return Encoded(codes, coding, row_ids, weights)
-
-    def close(self) -> None:
-        """Remove everything."""
-        self.file.close()
-        with suppress(OSError):
-            shutil.rmtree(self.folder)
-
-
-def _write_rows(path: Path, rows: Encoded) -> None:
-    import polars as pl
-
-    columns = {"id": pl.Series(rows.row_ids.tolist() if rows.row_ids.dtype == object else rows.row_ids, strict=False)}
-    if rows.weights is not None:
-        columns["weight"] = pl.Series(rows.weights)
-    pl.DataFrame(columns).write_ipc(path)
-
-
-def _read_rows(path: Path, span: Span) -> tuple[np.ndarray, Array | None]:
-    if not path.exists():
-        return np.arange(*span), None
-    import polars as pl
-
-    frame = pl.read_ipc(path)
-    ids = frame["id"]
-    row_ids = ids.to_numpy() if ids.dtype.is_numeric() else np.array(ids.to_list(), dtype=object)
-    return row_ids, frame["weight"].to_numpy() if "weight" in frame.columns else None
+    def rows(self, span: Span, *parts: Any, by_rows: bool = True) -> Encoded:
+        return self._cut(span, parts[0])

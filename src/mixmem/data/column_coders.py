@@ -13,12 +13,9 @@ import numpy as np
 from mixmem.data.asked import Asked
 from mixmem.data.coding import ColumnCoding
 from mixmem.data.column_refusals import (
-    IDENTIFIER_NAME,
-    IDENTIFIER_ROWS,
     codes_of,
     constant_column,
     empty_column,
-    identifier_column,
     infinite_cell,
     row_words,
     unknown_level,
@@ -137,24 +134,16 @@ class NumberColumn:
             if len(found.values) == 1:
                 self.asked.judged.leave_out(self.position, constant_column(name, repr(found.values[0])))
                 return
-            if name not in self.asked.declared and self._numbers_rows(name, present):
-                self.asked.judged.leave_out(self.position, identifier_column(name, len(present), table))
-                return
+            if self.whole and name not in self.asked.declared:
+                self.asked.judged.numbers(self.position, name, present, table)
+                if self.position in self.asked.judged.useless:
+                    return
             value_type = "int" if self.whole else "float"
             atoms = tuple(canonical_text(int(atom) if self.whole else atom, value_type) for atom in found.atoms)
             variable = Variable(name, atoms, value_type, self.kind, written=self.written)
         else:
             variable = schema.variables[self.position]
         yield self.position, ColumnCoding(variable, found.values, found.edges, found.knots, missing, found.resolution)
-
-    def _numbers_rows(self, name: str, present: np.ndarray) -> bool:
-        """Whether whole numbers, all distinct, number the rows: in order, without gaps, or by their name."""
-        if not self.whole or len(present) < IDENTIFIER_ROWS:
-            return False
-        if (np.diff(self.numbers) > 0.0).all():
-            return True
-        dense = float(np.ptp(present)) == len(present) - 1
-        return (dense or bool(IDENTIFIER_NAME.fullmatch(name))) and len(np.unique(present)) == len(present)
 
     def _refuse_fractions(self, name: str, table: Table) -> None:
         good = np.isnan(self.numbers) | ((self.numbers >= 0.0) & (self.numbers == np.rint(self.numbers)))
@@ -297,16 +286,31 @@ class ValueColumn:
 
     def unknown(self, columns: list[ColumnCoding]) -> Iterator[tuple[int, str, str]]:
         """Levels that the column does not know: position, text, type of value."""
-        for _, value, code in self._found(columns[self.position].variable):
+        variable = columns[self.position].variable
+        for _, value, code in self._found(variable):
             if code is None:
-                yield self.position, canonical_text(value, self.value_type), self.value_type
+                yield self.position, *self._added(value, variable)
+
+    def _added(self, value: Any, variable: Variable) -> tuple[str, str]:
+        """The text and the type of a level that is added: by the value and what is known before, so that they do not
+        depend on which other rows are at hand."""
+        if not self.column.untyped:
+            return canonical_text(value, self.value_type), self.value_type
+        if variable.value_type == "str":
+            return value, "str"
+        value_type = _type_of_text(value)
+        return canonical_text(value, value_type), value_type
 
     def _forms(self, value: Any) -> Iterator[str]:
         """The texts under which a level may be known: a file without types does not say which is meant."""
         yield canonical_text(value, "str")
         if self.column.untyped:
-            value_type = type_of_texts([value])
-            if value_type == "str" and value.isdigit():
-                value_type = "int"  # "01", where the model has "1"
+            value_type = _type_of_text(value)
             if value_type != "float" or math.isfinite(float(value)):
                 yield canonical_text(value, value_type)
+
+
+def _type_of_text(text: str) -> str:
+    """The type of what a text of a file without types stands for among numbers: "01" is 1 there."""
+    found = type_of_texts([text])
+    return "int" if found == "str" and text.isdigit() else found

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from mixmem.data.coding import ColumnCoding
+from mixmem.data.identifiers import IDENTIFIER_ROWS, IDENTIFIER_SHARE, names_subjects, numbering
+from mixmem.data.infer_kinds import MOST_INTEGERS
+from mixmem.data.level_text import type_of_texts
+from mixmem.data.number_texts import few_texts
 from mixmem.data.schema import Variable
 from mixmem.data.table import Table, Unusable
 from mixmem.errors import InputError
-from mixmem.words import listing
+from mixmem.words import listed, listing
 
-IDENTIFIER_ROWS = 20
-"""From this many rows on, a column whose values are all distinct is taken for an identifier."""
-IDENTIFIER_SHARE = 0.9
-"""A column of texts is one, too, if so many of its rows have a text of their own."""
-IDENTIFIER_NAME = re.compile(
-    r"(.*[_. -])?(id|ids|uuid|guid|caseid|identifier|nr|number|no|key|index|respondent)", re.IGNORECASE
-)
-"""Names that identifiers have: whole numbers that are all distinct are one under such a name."""
 MOST_NAMED = 5
 """Columns left out for one reason that are named each on a line of its own."""
 
@@ -69,15 +65,15 @@ def constant_column(name: str, level: str) -> Useless:
     )
 
 
-def identifier_column(name: str, n_distinct: int, table: Table) -> Useless:
-    """Return what is said of a column whose values are all, or nearly all, different."""
+def identifier_column(name: str, n_distinct: int, table: Table, *, number: bool = False) -> Useless:
+    """Return what is said of a column whose values are all, or nearly all, different; a number may be a measurement."""
     each = "each" if n_distinct == table.n_rows else f"{n_distinct:,}"
     return Useless(
         name,
         f"has a different value in {each} of its {table.n_rows} rows, as an identifier has",
         f"; expected categories or measurements: drop it, or make it the rows' name (frame.set_index({name!r}), on the "
         "command line --id)",
-        f"; say --id {name} to name rows by it",
+        f"; say --id {name} to name rows by it{f', or --kind {name}=continuous to keep it' if number else ''}",
         many="have a different value in nearly every row, as identifiers have",
     )
 
@@ -104,6 +100,17 @@ def unusable_column(column: Unusable) -> Useless:
     )
 
 
+def nearly_numbers(name: str, odd: tuple[str, ...]) -> Useless:
+    """Return what is said of numbers with a few texts among them, if nearly every row has a value of its own."""
+    texts = listed(map(repr, odd))
+    return Useless(
+        name,
+        f"holds numbers but for {texts}",
+        f"; expected numbers alone, or categories: declare {texts} missing, on the command line "
+        f"--missing {name}={','.join(odd)}",
+    )
+
+
 @dataclass
 class Judged:
     """Columns found useless while a table is coded, by position, and what else is to be said of columns.
@@ -114,6 +121,10 @@ class Judged:
     strict: bool
     useless: dict[int, Useless] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    unclear: list[str] = field(default_factory=list)
+    """Columns of whole numbers that may be ranks, or name rows."""
+    nearly: dict[tuple[str, ...], dict[str, bool]] = field(default_factory=dict)
+    """Columns of numbers with a few texts among them, by those texts, and whether each is left out for it."""
 
     def leave_out(self, position: int, column: Useless) -> None:
         """Remember a useless column, or refuse it."""
@@ -125,24 +136,91 @@ class Judged:
         """Judge a column of these levels: one alone, or a different one in nearly every row, is of no use."""
         if len(levels) == 1:
             self.leave_out(position, constant_column(name, repr(levels[0])))
-        elif table.n_rows >= IDENTIFIER_ROWS and (
+            return
+        different = table.n_rows >= IDENTIFIER_ROWS and (
             len(levels) == table.n_rows or (texts and len(levels) > IDENTIFIER_SHARE * table.n_rows)
-        ):
-            self.leave_out(position, identifier_column(name, len(levels), table))
+        )
+        odd = few_texts(levels, MOST_INTEGERS) if texts else ()
+        if odd and different and _number_rows(name, [level for level in levels if level not in odd], table):
+            odd = ()
+        if odd:
+            self.nearly.setdefault(odd, {})[name] = different
+        if different:
+            self.leave_out(position, nearly_numbers(name, odd) if odd else identifier_column(name, len(levels), table))
+        elif texts:
+            self.subjects(name, len(levels), table)
+
+    def numbers(self, position: int, name: str, present: np.ndarray, table: Table) -> None:
+        """Judge a column of whole numbers, those that are there: all distinct, they may name rows."""
+        found = numbering(name, present, first=name == table.first)
+        if found == "identifier":
+            self.leave_out(position, identifier_column(name, len(present), table, number=True))
+        elif found:
+            self.unclear.append(name)
+        else:
+            self.subjects(name, len(np.unique(present)), table)
+
+    def subjects(self, name: str, n_distinct: int, table: Table) -> None:
+        """Ask about a column that tells by its name who a row is about, if several rows are about the same."""
+        if names_subjects(name) and table.n_rows >= IDENTIFIER_ROWS and MOST_INTEGERS < n_distinct < table.n_rows:
+            self.remarks.append(
+                f"column {name!r} is called as an identifier is and holds {n_distinct:,} different values in "
+                f"{table.n_rows:,} rows: rows may be repeated measures of the same subject, and the model takes each "
+                f"for a subject of its own; say --kind {name}=ignore to leave the column out, or --id {name} to name "
+                "rows by it"
+            )
 
     def said(self) -> tuple[str, ...]:
         """What to tell: of each column left out, or of several for one reason at once."""
+        told = {name for columns in self.nearly.values() for name in columns}
         by_reason: dict[str, list[Useless]] = {}
         for column in self.useless.values():
-            by_reason.setdefault(column.many, []).append(column)
+            if column.name not in told:
+                by_reason.setdefault(column.many, []).append(column)
         lines = []
         for reason, columns in by_reason.items():
             if len(columns) > MOST_NAMED:
                 names = listing([column.name for column in columns])
-                lines.append(f"{len(columns):,} columns {reason}, so they are left out: {names}")
+                way = columns[0].instead.replace("; say", "; say, for the first of them,", 1)
+                lines.append(f"{len(columns):,} columns {reason}, so they are left out: {names}{way}")
             else:
                 lines += [f"column {each.name!r} {each.is_so}, so it is left out{each.instead}" for each in columns]
+        lines += [_nearly_told(odd, columns) for odd, columns in self.nearly.items()]
+        if self.unclear:
+            lines.append(_unclear_told(self.unclear))
         return (*lines, *self.remarks)
+
+
+def _number_rows(name: str, texts: list[str], table: Table) -> bool:
+    """Whether texts that are numbers name rows, be they written as texts for a few others among them."""
+    if type_of_texts(texts) != "int":
+        return False
+    return numbering(name, np.array([float(text) for text in texts]), first=name == table.first) == "identifier"
+
+
+def _nearly_told(odd: tuple[str, ...], columns: Mapping[str, bool]) -> str:
+    texts, option, gone = listed(map(repr, odd)), ",".join(odd), [name for name, left in columns.items() if left]
+    if len(columns) == 1:
+        (name,) = columns
+        is_so = "left out, as nearly every row has another value" if gone else "taken for categories"
+        return (
+            f"column {name!r} holds numbers but for {texts} and is {is_so}; if that means a missing cell, say "
+            f"--missing {name}={option} to read it as numbers"
+        )
+    left = f", or left out where nearly every row has another value ({len(gone):,} of them)" if gone else ""
+    return (
+        f"{len(columns):,} columns hold numbers but for {texts} and are taken for categories{left}: "
+        f"{listing(columns)}; if that means a missing cell, say --missing {option} to read them as numbers"
+    )
+
+
+def _unclear_told(names: Sequence[str]) -> str:
+    one = len(names) == 1
+    return (
+        f"{'column' if one else 'columns'} {listing(names)} {'has' if one else 'have'} a different whole number in "
+        f"every row, as ranks and identifiers have, and {'is kept as a number' if one else 'are kept as numbers'}; "
+        f"say --kind {names[0]}=ignore to leave {'it' if one else 'the first of them'} out"
+    )
 
 
 def infinite_cell(name: str, value: Any, row: int, table: Table) -> InputError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from os import PathLike
@@ -216,10 +218,10 @@ def _market(path: Path) -> Documents:
 def _npz(path: Path) -> Documents:
     try:
         return checked(sparse.load_npz(path).tocsr(), path)
-    except (ValueError, OSError, KeyError) as error:
+    except (ValueError, OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path} is no sparse matrix of scipy's save_npz ({error})") from None
+        raise InputError(f"{path} is no sparse matrix of scipy's save_npz ({error}); write it again") from None
 
 
 def checked(matrix: Any, path: Path) -> Documents:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,29 +41,52 @@ PIECE_BYTES = 16_000_000
 """Of a file of small integers so much is parsed at a time, so that little more than its codes is held in memory."""
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Which columns of a file are not wanted, so that their cells are not read, and which are read as texts, whatever
+    they look like."""
+
+    skipped: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
+
+
+WHOLE = Wanted()
+"""All columns, by what they look like."""
+
+
 def read_delimited(path: Path, expected: str | None, given: Dialect | None = None) -> Table:
     """The table in a text file whose name speaks for a separator, or for none."""
     return delimited(read_bytes(path), str(path), expected, given)
 
 
-def delimited(raw: bytes, where: str, expected: str | None, given: Dialect | None = None) -> Table:
-    """The table in a text, whose dialect is found where it is not given."""
+def delimited(
+    raw: bytes,
+    where: str,
+    expected: str | None,
+    given: Dialect | None = None,
+    wanted: Wanted = WHOLE,
+    line_of: Callable[[int], int] = int,
+) -> Table:
+    """The table in a text, whose dialect is found where it is not given.
+
+    ``line_of`` gives the number that a message has for a line of the text, which may be a part of a longer one.
+    """
     raw = as_utf8(raw, where)
-    if not raw or raw.isspace():
-        raise InputError(f"{where} is empty; expected a header line and rows (0 sample(s) found)")
+    refuse_empty(raw, where)
     raw, given = plain_lines(raw, given)
     dialect = dialect_of(raw, expected, given)
     remarks = tuple(f"{where}: {remark}" for remark in dialect.remarks)
-    separator = str(dialect.separator)
-    if separator == " ":
-        raw, separator = re.sub(rb"[ \t]+", b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", raw)), "\t"
+    raw, separator = _parted(raw, dialect)
     if dialect.row_names:  # lines are one field longer than the header, as R writes them
         raw = separator.encode() + raw
     names = _names(raw, where, separator) if dialect.header else []
     numbers = _small_integers(raw, len(names), separator) if names and names[0] != "" else None
     if numbers is not None:
         return Table(tuple(names), numbers, len(numbers), remarks=remarks)
-    text = Text(raw.rstrip(b"\r\n"), where, separator, bool(dialect.header), dialect.decimal == ",")
+    text = Text(
+        raw.rstrip(b"\r\n"), where, separator, bool(dialect.header), dialect.decimal == ",", tuple(names),
+        wanted.texts, line_of,
+    )  # fmt: skip
     frame = text.parsed()
     if frame.height and frame[:, -1].has_nulls():
         # polars fills short lines with nulls; a ragged file should not pass for one with missing cells.
@@ -72,9 +96,22 @@ def delimited(raw: bytes, where: str, expected: str | None, given: Dialect | Non
     if names[0] == "":  # R writes its row names under an empty header
         row_ids, frame, names = frame[:, 0].to_numpy(), frame[:, 1:], names[1:]
     frame.columns = names
-    table = from_polars(frame, untyped=True)
+    table = from_polars(frame, untyped=True, skipped=wanted.skipped)
     positional = not dialect.header
     return Table(table.names, table.columns, table.n_rows, row_ids, positional, None, remarks, dialect.decimal == ",")
+
+
+def refuse_empty(raw: bytes, where: str) -> None:
+    """Refuse a text without any rows and names."""
+    if not raw or raw.isspace():
+        raise InputError(f"{where} is empty; expected a header line and rows (0 sample(s) found)")
+
+
+def _parted(raw: bytes, dialect: Dialect) -> tuple[bytes, str]:
+    """A text, and the one character that parts its columns: tabs in place of any number of blanks."""
+    if dialect.separator != " ":
+        return raw, str(dialect.separator)
+    return re.sub(rb"[ \t]+", b"\t", re.sub(rb"(?m)^[ \t]+|[ \t]+$", b"", raw)), "\t"
 
 
 def plain_lines(raw: bytes, given: Dialect | None = None) -> tuple[bytes, Dialect | None]:
@@ -90,7 +127,7 @@ def plain_lines(raw: bytes, given: Dialect | None = None) -> tuple[bytes, Dialec
 
 def names_in(raw: bytes, where: str, dialect: Dialect) -> tuple[str, ...]:
     """Return the names of the columns of a text that begins so; row names have none."""
-    separator = str(dialect.separator)
+    raw, separator = _parted(raw, dialect)
     if not dialect.header:
         return tuple(f"x{j}" for j in range(len(next(_records(raw, separator), []))))
     names = _names(raw, where, separator)
@@ -162,14 +199,18 @@ def _plain_integers(piece: bytes, n_columns: int, separator: str) -> np.ndarray 
 
 @dataclass(frozen=True)
 class Text:
-    """A delimited text: where it came from, what parts its columns, whether names stand in its first line, and whether
-    its numbers have decimal commas."""
+    """A delimited text: where it came from, what parts its columns, whether names stand in its first line, whether its
+    numbers have decimal commas, its names, which of these columns are texts whatever they look like, and the numbers of
+    its lines."""
 
     raw: bytes
     where: str
     separator: str
     header: bool = True
     decimal_comma: bool = False
+    names: tuple[str, ...] = ()
+    texts: frozenset[str] = frozenset()
+    line_of: Callable[[int], int] = int
 
     def parsed(self) -> pl.DataFrame:
         """Columns of numbers as numbers, small integers as Int8, all others as texts without blanks around them.
@@ -184,7 +225,7 @@ class Text:
             sample = self._read(n_rows=SAMPLED_ROWS)
             if self.decimal_comma or _has_blanks(sample):
                 return self._cleaned(self._read())
-            integers, real = _numbers_of(sample)
+            integers, real = self._numbers_of(sample)
             if sample.height < SAMPLED_ROWS:
                 return sample.cast(real | dict.fromkeys(integers, pl.Int64))  # type: ignore[arg-type]
             frame = self._typed(integers, real)
@@ -225,12 +266,27 @@ class Text:
         frame = frame.with_columns(pl.all().str.strip_chars())
         frame = frame.with_columns(pl.when(pl.all().is_in(MISSING_TEXTS)).then(None).otherwise(pl.all()).name.keep())
         if self.decimal_comma:
-            commas = [column.name for column in frame.get_columns() if _decimal_commas(column)]
-            points = [column.name for column in frame.get_columns() if _thousands_points(column)]
+            commas = [column.name for column in self._untyped(frame) if _decimal_commas(column)]
+            points = [column.name for column in self._untyped(frame) if _thousands_points(column)]
             frame = frame.with_columns(pl.col(points).str.replace_all(".", "", literal=True))
             frame = frame.with_columns(pl.col(commas).str.replace(",", ".", literal=True))
-        integers, real = _numbers_of(frame)
+        integers, real = self._numbers_of(frame)
         return frame.cast(real | dict.fromkeys(integers, pl.Int64))  # type: ignore[arg-type]
+
+    def _numbers_of(self, frame: pl.DataFrame) -> tuple[dict[str, int], dict[str, type[pl.DataType]]]:
+        """The columns of integers with the characters of their longest, and those of other numbers with their type."""
+        import polars as pl
+
+        lengths = {column.name: _integer_length(column) for column in self._untyped(frame)}
+        real: dict[str, type[pl.DataType]] = {
+            name: pl.Float64 for name, length in lengths.items() if length == 0 and _all_real(frame[name])
+        }
+        return {name: length for name, length in lengths.items() if length > 0}, real
+
+    def _untyped(self, frame: pl.DataFrame) -> list[pl.Series]:
+        """The columns of which nothing is known beforehand."""
+        names = self.names or [f"x{j}" for j in range(frame.width)]
+        return [column for column, name in zip(frame.get_columns(), names, strict=True) if name not in self.texts]
 
     def refuse_ragged(self) -> None:
         """Name the first line whose number of fields differs from the first one's, if there is one."""
@@ -239,13 +295,17 @@ class Text:
             width = len(next(records))
             for fields in records:
                 if len(fields) != width:
+                    first = "header" if self.header else "first line"
                     raise InputError(
-                        f"{self.where}, line {records.line_num}: found {len(fields)} field(s), expected {width} as in "
-                        f"the {'header' if self.header else 'first line'}; repair the line or quote the separators in "
-                        "it"
+                        f"{self._line(records)}: found {len(fields)} field(s), expected {width} as in the {first}; "
+                        "repair the line or quote the separators in it"
                     )
         except csv.Error as error:
-            raise InputError(f"{self.where}, line {records.line_num}: {error}; repair the line") from error
+            raise InputError(f"{self._line(records)}: {error}; repair the line") from error
+
+    def _line(self, records: Any) -> str:
+        """Where a reader of records is, in words."""
+        return f"{self.where}, line {self.line_of(records.line_num)}"
 
 
 def _has_blanks(sample: pl.DataFrame) -> bool:
@@ -253,17 +313,6 @@ def _has_blanks(sample: pl.DataFrame) -> bool:
     import polars as pl
 
     return bool(sample.height and sample.width) and any(sample.select(pl.all().str.contains(r"^\s|\s$").any()).row(0))
-
-
-def _numbers_of(frame: pl.DataFrame) -> tuple[dict[str, int], dict[str, type[pl.DataType]]]:
-    """The columns of integers with the characters of their longest, and those of other numbers with their type."""
-    import polars as pl
-
-    lengths = {column.name: _integer_length(column) for column in frame.get_columns()}
-    real: dict[str, type[pl.DataType]] = {
-        name: pl.Float64 for name, length in lengths.items() if length == 0 and _all_real(frame[name])
-    }
-    return {name: length for name, length in lengths.items() if length > 0}, real
 
 
 def _thousands_points(column: pl.Series) -> bool:

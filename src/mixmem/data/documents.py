@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +14,8 @@ from mixmem.typing import Array
 
 MOST_IN_BATCH, BATCHES = 262_144, 64
 """Nonzeros of a batch at most, and batches of a corpus at least; part of the last bits, so they are fixed."""
+DOCUMENT_BLOCK = 65_536
+"""Documents that are passed over together where not all can be held; part of the last bits, too."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,36 @@ class Documents:
             rows.data.astype(np.float32),
             int(rows.shape[1]),
         )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Documents]) -> Documents:
+        """Return the documents of several corpora of the same words, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        begins = np.cumsum([0, *(part.n_nonzeros for part in parts)])
+        starts = [part.indptr[:-1] + begin for part, begin in zip(parts, begins[:-1], strict=True)]
+        return cls(
+            np.concatenate([*starts, begins[-1:]]).astype(np.int64),
+            np.concatenate([part.indices for part in parts]),
+            np.concatenate([part.counts for part in parts]),
+            parts[0].n_words,
+        )
+
+    def part(self, first: int, last: int) -> Documents:
+        """Return documents first to last, without a copy of their counts."""
+        begin, end = int(self.indptr[first]), int(self.indptr[last])
+        own = self.indptr[first : last + 1] - begin
+        return Documents(own, self.indices[begin:end], self.counts[begin:end], self.n_words)
+
+    @property
+    def n_blocks(self) -> int:
+        """Return the number of blocks."""
+        return -(-self.n_documents // DOCUMENT_BLOCK)
+
+    def blocks(self) -> Iterator[Documents]:
+        """Yield the documents by blocks of a fixed number."""
+        for first in range(0, self.n_documents, DOCUMENT_BLOCK):
+            yield self.part(first, min(self.n_documents, first + DOCUMENT_BLOCK))
 
     @property
     def n_documents(self) -> int:

@@ -24,7 +24,7 @@ def read_folder(folder: Path, dialect: Dialect | None = None) -> Table:
 
     Folders named COLUMN=VALUE within it hold the rows with that value, as Hive and Spark write them.
     """
-    parts = _hive_parts(folder)
+    parts = hive_parts(folder)
     files = parts or files_of(folder)
     tables = [_part(file, dialect) if parts else read_one(file, Asked(dialect=dialect)) for file in files]
     for file, table in zip(files, tables, strict=True):
@@ -32,8 +32,8 @@ def read_folder(folder: Path, dialect: Dialect | None = None) -> Table:
     return stack([in_order_of(table, tables[0].names) for table in tables])
 
 
-def _hive_parts(folder: Path) -> list[Path]:
-    """The folders named COLUMN=VALUE in a folder; none if it holds anything else."""
+def hive_parts(folder: Path) -> list[Path]:
+    """Return the folders named COLUMN=VALUE in a folder; none if it holds anything else."""
     if not folder.is_dir():
         return []
     visible = sorted(path for path in _listed(folder) if not path.name.startswith((".", "_")))

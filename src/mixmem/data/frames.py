@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -112,9 +112,15 @@ def _holds_dates(series: pd.Series) -> bool:
     return all(isinstance(value, date) for value in series.dropna())
 
 
-def from_polars(frame: pl.DataFrame, *, untyped: bool = False) -> Table:
-    """A table from a polars data frame; `untyped` says that its texts come from a file without types."""
-    columns = tuple(_polars_column(series, untyped) for series in frame.get_columns())
+def from_polars(frame: pl.DataFrame, *, untyped: bool = False, skipped: Collection[str] = ()) -> Table:
+    """A table from a polars data frame; `untyped` says that its texts come from a file without types.
+
+    Of columns that are `skipped` the name alone is kept.
+    """
+    columns = tuple(
+        Unusable(series.name, "cells that were not read") if series.name in skipped else _polars_column(series, untyped)
+        for series in frame.get_columns()
+    )
     return Table(tuple(frame.columns), columns, frame.height)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from mixmem.data.delimited import Wanted
 from mixmem.data.sources import FileSource, Source, Span
 from mixmem.data.table import Table
 
@@ -30,6 +31,15 @@ class NamedSource:
     @property
     def n_rows(self) -> int:
         return self.source.n_rows
+
+    @property
+    def piece_bytes(self) -> int:
+        """Bytes that all rows take about in pieces."""
+        return self.n_bytes
+
+    def wanting(self, wanted: Wanted) -> NamedSource:
+        """Return the same source, of which columns are read in this way."""
+        return replace(self, source=self.source.wanting(wanted))
 
     def pick(self, spans: Sequence[Span]) -> Table:
         """Return the rows of spans."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mixmem.data.level_text import NUMBER_TEXT
+
 _WRITTEN = re.compile(
     r"(?P<sign>[+\u2212-]?)\s*(?P<currency>[$€£¥]?)\s*(?P<number>[0-9](?:[0-9.,' \u00a0\u202f]*[0-9])?)\s*"
     r"(?P<unit>%|[$€£¥]|[A-Za-z°µ²³/]{1,8})?"
@@ -69,8 +71,10 @@ def written_numbers(texts: Sequence[str], *, decimal_comma: bool = False) -> Wri
         return None  # digits alone may be codes
     for form in (1, 2, 0) if decimal_comma else (0, 1, 2):
         if all(map(_FORMS[form][0].fullmatch, numbers)):
-            mark = "".join(*signs) if any(*signs) else "marks between thousands or a decimal comma"
-            return Written(read_by(texts, str(form)), str(form), f"with {mark}")
+            words = f"with {''.join(*signs)}" if any(*signs) else "with marks between thousands or a decimal comma"
+            if all(map(NUMBER_TEXT.fullmatch, texts)):
+                words = "as texts"
+            return Written(read_by(texts, str(form)), str(form), words)
     return None
 
 
@@ -110,6 +114,21 @@ def read_by(texts: Sequence[str], form: str) -> np.ndarray:
             value = float(match["number"].translate(drop).replace(decimal, "."))
             values[at] = -value if match["sign"] in ("-", "\u2212") else value
     return values
+
+
+def few_texts(texts: Sequence[str], least: int, most: int = 2) -> tuple[str, ...]:
+    """Return the texts that are no numbers, if they are at most ``most`` beside more than ``least`` numbers; else none.
+
+    >>> few_texts([".", "1.5", "2.25", "3"], 2), few_texts(["a", "b", "c", "1", "2", "3"], 2)
+    (('.',), ())
+    """
+    odd: list[str] = []
+    for text in texts:
+        if not NUMBER_TEXT.fullmatch(text):
+            odd.append(text)
+            if len(odd) > most:
+                return ()
+    return tuple(odd) if len(texts) - len(odd) > least else ()
 
 
 def number_of(text: str) -> float:

@@ -38,6 +38,7 @@ class BedFile:
     """A .bed file of which some individuals are read at a time."""
 
     name: str
+    path: str
     names: tuple[str, ...]
     loci: tuple[Locus, ...]
     individuals: np.ndarray
@@ -50,7 +51,8 @@ class BedFile:
         individuals = _individuals(_beside(path, ".fam"))
         by_variant = _check_size(path, len(individuals), len(loci))
         names = tuple(variant_names(ids, loci))
-        return cls(str(path), names, tuple(loci), np.array(individuals, dtype=object), by_variant)
+        ids_of_rows = np.array(individuals, dtype=object)
+        return cls(str(path), str(path.absolute()), names, tuple(loci), ids_of_rows, by_variant)
 
     @property
     def n_rows(self) -> int:
@@ -66,9 +68,18 @@ class BedFile:
         """Whether reading individuals once more costs little: where they stand one after the other."""
         return not self.by_variant
 
+    @property
+    def piece_bytes(self) -> int:
+        """Bytes that all rows take about in pieces."""
+        return self.n_bytes
+
+    def wanting(self, wanted: object) -> BedFile:
+        """Return the same file: genotypes are read in one way."""
+        return self
+
     def pick(self, spans: Sequence[tuple[int, int]]) -> Table:
         """Return the individuals of spans."""
-        parts = [_codes(Path(self.name), self.n_rows, len(self.loci), self.by_variant, *span) for span in spans]
+        parts = [_codes(Path(self.path), self.n_rows, len(self.loci), self.by_variant, *span) for span in spans]
         rows = np.concatenate([np.arange(*span) for span in spans])
         codes = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return Table(self.names, codes, len(rows), self.individuals[rows], loci=self.loci)

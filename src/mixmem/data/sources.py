@@ -7,6 +7,7 @@ so ranges can be read in any order, by several threads or machines.
 from __future__ import annotations
 
 import bisect
+import copy
 import glob
 import os
 import sys
@@ -18,15 +19,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from mixmem.data.delimited import Wanted
+from mixmem.data.dialect import Dialect
 from mixmem.data.files import reader_of
-from mixmem.data.folders import files_of
+from mixmem.data.folders import files_of, hive_parts
 from mixmem.data.frames import from_polars
+from mixmem.data.laid_down import LaidDown, computed, text_bytes
 from mixmem.data.plink import BedFile
 from mixmem.data.polars_panics import panics_as_errors
 from mixmem.data.read import read_table
 from mixmem.data.stacking import in_order_of, refuse_other_columns, stack
 from mixmem.data.table import Coded, Column, Table
-from mixmem.data.text_pieces import TextFile, text_bytes
+from mixmem.data.text_pieces import TextFile
 from mixmem.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,6 +45,8 @@ _WIDTHS = {"Int8": 1, "UInt8": 1, "Boolean": 1, "Int16": 2, "UInt16": 2, "Int32"
 
 Span = tuple[int, int]
 """The first of some rows, and the one after the last."""
+LOOKED_AT = 1_000
+"""Rows that tell how long texts are."""
 WINDOW = 32_768
 """Rows that several spans are picked from at once."""
 
@@ -74,6 +80,14 @@ class Source(ABC):
         """Return the rows of several spans, in ascending order, as one table."""
         parts = [self.read(*span) for span in spans]
         return stack(parts) if len(parts) > 1 else parts[0]
+
+    def wanting(self, wanted: Wanted) -> Source:
+        """Return the same table, of which columns are read in this way where its kind allows it."""
+        return self
+
+    def require_shared(self) -> None:
+        """Refuse rows that lie on this machine alone, where others are to read them."""
+        return
 
     @abstractmethod
     def place(self, begin: int, end: int) -> str:
@@ -128,10 +142,17 @@ class Part(Protocol):
     def n_rows(self) -> int: ...
     @property
     def n_bytes(self) -> int:
-        """Bytes that all rows take about, as read."""
+        """Bytes that all rows take about, as read: whether they are read in pieces is decided by it."""
+
+    @property
+    def piece_bytes(self) -> int:
+        """Bytes that all rows take about in pieces, by how long their texts are and which columns are wanted."""
 
     @property
     def cheap(self) -> bool: ...
+    def wanting(self, wanted: Wanted) -> Part:
+        """Return the same file, of which columns are read in this way where its kind allows it."""
+
     def pick(self, spans: Sequence[Span]) -> Table:
         """Return the rows of spans."""
 
@@ -156,7 +177,18 @@ class FileSource(Source):
 
     @property
     def bytes_per_row(self) -> int:
-        return -(-self.n_bytes // max(1, self.n_rows))
+        n_bytes = sum(part.piece_bytes for part in self.parts) + self.n_rows * len(self.names)
+        return -(-n_bytes // max(1, self.n_rows))
+
+    def wanting(self, wanted: Wanted) -> FileSource:
+        found = copy.copy(self)
+        found.parts = [part.wanting(wanted) for part in self.parts]
+        return found
+
+    def require_shared(self) -> None:
+        for part in self.parts:
+            if (held := getattr(part, "held", None)) is not None:
+                raise held.refusal
 
     def read(self, begin: int, end: int) -> Table:
         return self.pick([(begin, end)])
@@ -201,6 +233,11 @@ class ScannedFile:
     frame: pl.LazyFrame
     names: tuple[str, ...]
     n_rows: int
+    widths: tuple[int, ...] = ()
+    """Bytes that a cell of each column takes about."""
+    skipped: frozenset[str] = frozenset()
+    held: LaidDown | None = None
+    """Where its rows are, if they had to be computed."""
     cheap = True
 
     @classmethod
@@ -210,15 +247,23 @@ class ScannedFile:
 
         def look() -> ScannedFile:
             lazy = frame()
-            count = lazy.select(pl.len()).collect().item()
-            return cls(name, lazy, tuple(lazy.collect_schema().names()), int(count))
+            count, schema = lazy.select(pl.len()).collect().item(), lazy.collect_schema()
+            return cls(name, lazy, tuple(schema.names()), int(count), _widths(lazy, schema))
 
         return _refusing(name, look)
 
     @property
     def n_bytes(self) -> int:
-        widths = [_WIDTHS.get(str(kind), 8) for kind in self.frame.collect_schema().dtypes()]
-        return self.n_rows * sum(widths)
+        return self.n_rows * sum(_WIDTHS.get(str(kind), 8) for kind in self.frame.collect_schema().dtypes())
+
+    @property
+    def piece_bytes(self) -> int:
+        cells = zip(self.names, self.widths, strict=True)
+        return self.n_rows * sum(width for name, width in cells if name not in self.skipped)
+
+    def wanting(self, wanted: Wanted) -> ScannedFile:
+        """Return the same file, without cells of columns that are not wanted; types are the file's own."""
+        return replace(self, skipped=wanted.skipped & set(self.names))
 
     def pick(self, spans: Sequence[Span]) -> Table:
         """Return the rows of spans. Many are picked from windows: a reader unpacks far more than some rows at once."""
@@ -229,12 +274,27 @@ class ScannedFile:
             parts = [self._frame(*span) for span in spans]
         else:
             parts = [self._frame(a, b)[_inside(spans, a, b)] for a, b in windows]
-        return from_polars(pl.concat(parts) if len(parts) > 1 else parts[0])
+        return from_polars(pl.concat(parts) if len(parts) > 1 else parts[0], skipped=self.skipped)
 
     def _frame(self, begin: int, end: int) -> pl.DataFrame:
-        what = f"{self.name}, rows {begin + 1:,} to {end:,},"
-        found: pl.DataFrame = _refusing(what, lambda: self.frame.slice(begin, end - begin).collect())
+        import polars as pl
+
+        frame = self.frame.slice(begin, end - begin)
+        if self.skipped:
+            columns = [pl.lit(None).alias(name) if name in self.skipped else pl.col(name) for name in self.names]
+            frame = frame.select(columns) if len(self.skipped) < len(self.names) else frame
+        found: pl.DataFrame = _refusing(f"{self.name}, rows {begin + 1:,} to {end:,},", lambda: frame.collect())
         return found
+
+
+def _widths(frame: pl.LazyFrame, schema: pl.Schema) -> tuple[int, ...]:
+    """Bytes that a cell of each column takes about; of texts as many as in the first rows."""
+    import polars as pl
+
+    texts = [name for name, kind in schema.items() if kind == pl.String]
+    first = frame.select(texts).head(LOOKED_AT).select(pl.all().str.len_bytes().mean()).collect() if texts else None
+    mean = {} if first is None else first.row(0, named=True)
+    return tuple(max(_WIDTHS.get(str(kind), 8), int(mean.get(name) or 0)) for name, kind in schema.items())
 
 
 def _inside(spans: Sequence[Span], begin: int, end: int) -> np.ndarray:
@@ -257,12 +317,19 @@ def _refusing(what: str, read: Callable[[], Any]) -> Any:
 # --- What a user has
 
 
-def source_of(data: Any) -> Source:
-    """Return what a user has as a source: files are read in ranges where their kind allows it, all else at once."""
+def source_of(data: Any, dialect: Dialect | None = None) -> Source:
+    """Return what a user has as a source: files are read in ranges where their kind allows it, all else at once.
+
+    ``dialect`` is what is known of how text files write their tables; the rest is found.
+    """
+    if isinstance(data, Source):
+        return data
     if (polars := sys.modules.get("polars")) and isinstance(data, polars.LazyFrame):
-        return FileSource([ScannedFile.of("the lazy frame", lambda: data)])
+        held = computed(data)
+        frame = data if held is None else polars.scan_parquet(held.path)
+        return FileSource([replace(ScannedFile.of("the lazy frame", lambda: frame), held=held)])
     files = streamable_files(data)
-    return TableSource(read_table(data)) if files is None else file_source(files)
+    return TableSource(read_table(data, dialect=dialect)) if files is None else file_source(files, dialect)
 
 
 def streamable_files(data: Any) -> list[Path] | None:
@@ -272,6 +339,8 @@ def streamable_files(data: Any) -> list[Path] | None:
     path = Path(data)
     if not path.exists() and not glob.has_magic(str(path)):
         return None  # what reads it at once says so
+    if hive_parts(path):
+        return None  # folders named COLUMN=VALUE hold a column that their files do not
     files = files_of(path)
     if len(files) == 1 and _suffix(files[0]) == GENOTYPES:
         return files
@@ -284,26 +353,27 @@ def _suffix(path: Path) -> str:
     return Path(path.stem).suffix.lower() + last if last == ".gz" else last
 
 
-def file_source(files: Sequence[Path]) -> FileSource:
+def file_source(files: Sequence[Path], dialect: Dialect | None = None) -> FileSource:
     """Return the source of files of one kind, scanned for their columns and rows."""
     reader_of(files[0])
-    return FileSource([_part(path) for path in files])
+    return FileSource([_part(path, dialect) for path in files])
 
 
-def _part(path: Path) -> Part:
+def _part(path: Path, dialect: Dialect | None) -> Part:
     if _suffix(path) == GENOTYPES:
         return BedFile.of(path)
     if _suffix(path) in DELIMITED:
-        return TextFile.of(path, DELIMITED[_suffix(path)])
+        return TextFile.of(path, DELIMITED[_suffix(path)], dialect)
     import polars as pl
 
-    return ScannedFile.of(str(path), lambda: getattr(pl, SCANNED[_suffix(path)])(path))
+    # by its whole path, which other processes find it by
+    return ScannedFile.of(str(path), lambda: getattr(pl, SCANNED[_suffix(path)])(path.absolute()))
 
 
-def larger_than(data: Any, most: int, bytes_per_row: int) -> bool:
+def larger_than(data: Any, most: int, bytes_per_row: int, dialect: Dialect | None = None) -> bool:
     """Return whether files that can be read in ranges take more memory than so many bytes if they are read at once.
 
-    ``bytes_per_row`` is what each row takes beside itself.
+    ``bytes_per_row`` is what each row takes beside itself, ``dialect`` what is known of how text files are written.
     """
     files = streamable_files(data)
     if files is None:
@@ -313,5 +383,5 @@ def larger_than(data: Any, most: int, bytes_per_row: int) -> bool:
         return False  # no need to look through the files: a row of two columns takes four bytes
     if _suffix(files[0]) == GENOTYPES and 4 * size * (2 + bytes_per_row) <= most:
         return False  # nor through those beside it: a byte holds four genotypes
-    source = file_source(files)
+    source = file_source(files, dialect)
     return source.n_bytes + bytes_per_row * source.n_rows > most

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixmem.data.frames import from_pandas
-from mixmem.data.table import Coded, Column, Table
+from mixmem.data.level_text import canonical_text
+from mixmem.data.table import Coded, Column, Table, Unusable
 from mixmem.errors import InputError
 from mixmem.extras import needs
-from mixmem.words import listing, suggestion
+from mixmem.words import listed, listing, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,8 +24,9 @@ if TYPE_CHECKING:
 def read_labelled(path: Path) -> Table:
     """The table in a file of SPSS (.sav, .zsav, .por) or Stata (.dta).
 
-    Values that the file declares missing are missing. A variable whose values all have labels holds those labels, in
-    the order of the values; it is ordinal where the file calls its measure so.
+    Values that the file declares missing are missing. A variable most of whose values have labels holds those labels,
+    in the order of the values, and the few others as they are, which is said; it is ordinal where the file calls its
+    measure so and all have labels.
     """
     pyreadstat = needs("pyreadstat", f"reading {path}", "survey")
     reader = {".dta": pyreadstat.read_dta, ".por": pyreadstat.read_por}.get(path.suffix.lower(), pyreadstat.read_sav)
@@ -31,9 +35,29 @@ def read_labelled(path: Path) -> Table:
     except Exception as error:  # pyreadstat raises its own errors and those of its C library
         raise InputError(f"{path} cannot be read ({_first_line(error)}); check what the file is") from error
     table = from_pandas(frame)
-    columns = [_labelled(table.column(j), meta.variable_value_labels.get(name)) for j, name in enumerate(table.names)]
-    measures = getattr(meta, "variable_measure", None) or {}
-    return Table(table.names, tuple(map(_on_scale, columns, map(measures.get, table.names))), table.n_rows)
+    columns, strays = [], {}
+    for j, name in enumerate(table.names):
+        column, others = _labelled(table.column(j), meta.variable_value_labels.get(name))
+        columns.append(column)
+        if others:
+            strays[name] = others
+    measures = {
+        name: measure for name, measure in (getattr(meta, "variable_measure", None) or {}).items() if name not in strays
+    }
+    on_scale = tuple(map(_on_scale, columns, map(measures.get, table.names)))
+    return Table(table.names, on_scale, table.n_rows, remarks=_said(path, strays))
+
+
+def _said(path: Path, strays: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """What to say of values without a label, by column."""
+    if not strays:
+        return ()
+    held = listed([f"{name!r} ({listed(others, 4)})" for name, others in strays.items()])
+    name, others = next(iter(strays.items()))
+    return (
+        f"{path}: among labelled values, some without a label are levels of their own: {held}; if one means a missing "
+        f"cell, say so, such as --missing {name}={others[0]}",
+    )
 
 
 def _on_scale(column: Column, measure: str | None) -> Column:
@@ -43,27 +67,36 @@ def _on_scale(column: Column, measure: str | None) -> Column:
     )
 
 
-def _labelled(column: Column, labels: dict[Any, str] | None) -> Column:
-    """A column with labels for its values, where each value that occurs has one of its own."""
-    if not labels or len(set(labels.values())) < len(labels):
-        return column
-    known = sorted(labels, key=lambda value: (isinstance(value, str), value))
+def _labelled(column: Column, labels: dict[Any, str] | None) -> tuple[Column, list[str]]:
+    """A column with labels for its values, and the texts of those few that have none; as it is where many have none."""
+    if not labels or isinstance(column, Unusable):
+        return column, []
     if isinstance(column, Coded):
-        codes = {value: code for code, value in enumerate(known)}
-        if not set(column.values) <= set(codes):
-            return column
-        lookup = np.array([*(codes[value] for value in column.values), -1], dtype=np.int64)
-        return Coded(tuple(labels[value] for value in known), lookup[column.codes], ordered=True)
-    if not isinstance(column, np.ndarray) or any(isinstance(value, str) for value in known):
-        return column
-    numbers = np.asarray(column, dtype=np.float64)
-    values = np.array(known, dtype=np.float64)
-    present = ~np.isnan(numbers)
-    if not np.isin(numbers[present], values).all():
-        return column
-    held = np.full(len(numbers), -1, dtype=np.int64)
-    held[present] = np.searchsorted(values, numbers[present])
-    return Coded(tuple(labels[value] for value in known), held, ordered=True)
+        values, codes = list(column.values), column.codes
+    else:
+        numbers = np.asarray(column, dtype=np.float64)
+        present = ~np.isnan(numbers)
+        distinct, place = np.unique(numbers[present], return_inverse=True)
+        values, codes = distinct.tolist(), np.full(len(numbers), -1, dtype=np.int64)
+        codes[present] = place
+    strays = [value for value in values if value not in labels]
+    if any(isinstance(value, str) for value in labels) != isinstance(column, Coded):
+        return column, []
+    if 2 * len(strays) >= len(values) > 0:
+        return column, []
+    known = sorted({*labels, *strays})
+    texts = _texts(known, labels)
+    lookup = np.array([*(known.index(value) for value in values), -1], dtype=np.int64)
+    others = [text for value, text in zip(known, texts, strict=True) if value in strays]
+    return Coded(tuple(texts), lookup[codes], ordered=True), others
+
+
+def _texts(values: Sequence[Any], labels: Mapping[Any, str]) -> list[str]:
+    """The labels of values, with the value beside a label that stands for several; values as they are without one."""
+    plain = {value: canonical_text(value, "str") for value in values}
+    said = [labels.get(value, plain[value]) for value in values]
+    often = Counter(said)
+    return [text if often[text] == 1 else f"{text} ({plain[value]})" for value, text in zip(values, said, strict=True)]
 
 
 def read_excel(path: Path, sheet: str | None) -> Table:

@@ -98,9 +98,13 @@ class Table:
     """What was found when it was read that is not the usual, a sentence each."""
     decimal_comma: bool = False
     """Numbers in the texts have decimal commas."""
+    first: str | None = None
+    """The first column of the table as it was read, whichever are taken from it later."""
 
     def __post_init__(self) -> None:
         refuse_duplicates(self.names)
+        if self.first is None and self.names:
+            object.__setattr__(self, "first", self.names[0])
 
     @property
     def n_columns(self) -> int:

@@ -39,7 +39,7 @@ def whole_gzip(path: Path) -> Iterator[None]:
     """Failures to decompress as one `InputError`."""
     try:
         yield
-    except (OSError, EOFError, zlib.error) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(
             f"{path} is not a whole gzip file ({error}); compress it again or drop the .gz from its name"
         ) from error
@@ -64,13 +64,23 @@ def as_utf8(raw: bytes, where: str) -> bytes:
     except InputError as problem:
         if b"\0" in raw:
             raise
-        warnings.warn(f"{problem}. It is read as Windows-1252, as older programs write", stacklevel=2)
-        return raw.decode("cp1252", errors="replace").encode()
+        warn_of_guess(problem)
+        return from_windows(raw)
     return raw
 
 
-def check_text(raw: bytes, where: str) -> None:
-    """Refuse what is not UTF-8 text."""
+def warn_of_guess(problem: InputError) -> None:
+    """Say that a text, which is not UTF-8 for a reason, is taken to be Windows-1252."""
+    warnings.warn(f"{problem}. It is read as Windows-1252, as older programs write", stacklevel=3)
+
+
+def from_windows(raw: bytes) -> bytes:
+    """Text in UTF-8 that was written in Windows-1252."""
+    return raw.decode("cp1252", errors="replace").encode()
+
+
+def check_text(raw: bytes, where: str, lines: int = 0) -> None:
+    """Refuse what is not UTF-8 text, after so many lines of it."""
     if b"\0" in raw:
         raise InputError(f"{where} holds NUL bytes, so it is not text; expected UTF-8 text: check what the file is")
     if raw.isascii():
@@ -78,7 +88,7 @@ def check_text(raw: bytes, where: str) -> None:
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
+        line = lines + raw.count(b"\n", 0, error.start) + 1
         raise InputError(
             f"{where}, line {line}: byte 0x{raw[error.start]:02x} is not UTF-8; expected UTF-8 text: save it as UTF-8"
         ) from error

@@ -24,12 +24,14 @@ from mixmem.data.kinds.base import MAX_CODES
 from mixmem.data.match_columns import match_columns
 from mixmem.data.table import Table
 from mixmem.errors import InputError
-from mixmem.kernels.layout import turn
+from mixmem.kernels.layout import turn, turn_bytes
 from mixmem.typing import Array
 
 
-def coded_growing(table: Table, coding: Coding, weights: Array | None = None) -> Encoded:
+def coded_growing(table: Table, coding: Coding, weights: Array | None = None, *, by_rows: bool = True) -> Encoded:
     """Code some rows of a table; levels and missing cells that the coding does not have are added to it.
+
+    Without ``by_rows`` codes may lie column by column in memory, where they are had sooner so.
 
     >>> import pandas as pd
     >>> from mixmem.data.encode import encode
@@ -43,9 +45,9 @@ def coded_growing(table: Table, coding: Coding, weights: Array | None = None) ->
     table = match_columns(table, schema)
     row_ids = np.arange(table.n_rows) if table.row_ids is None else table.row_ids
     if (by_column := codes_by_column(table, coding)) is not None:
-        codes = np.empty(by_column.shape[::-1], dtype=by_column.dtype)
-        turn(by_column, codes)
-        return Encoded(codes, coding, row_ids, weights)
+        if not by_rows:
+            return Encoded(by_column.T, coding, row_ids, weights)
+        return Encoded(laid_by_rows(by_column), coding, row_ids, weights)
     declared = {variable.name: variable.kind for variable in schema.variables}
     groups = list(columns_of(table, Asked(declared, schema, coding, weights, MAX_CODES, Judged(strict=True))))
     added: dict[int, list[tuple[str, str]]] = {}
@@ -60,6 +62,24 @@ def coded_growing(table: Table, coding: Coding, weights: Array | None = None) ->
     for group in groups:
         group.write(codes, list(coding.columns), table)
     return Encoded(codes, coding, row_ids, weights)
+
+
+def laid_by_rows(columns: np.ndarray) -> np.ndarray:
+    """Return codes (n, p) that lie row by row in memory, from codes (p, n).
+
+    >>> import numpy as np
+    >>> laid_by_rows(np.array([[1, 2], [3, 4]], dtype=np.uint8))
+    array([[1, 3],
+           [2, 4]], dtype=uint8)
+    """
+    codes = np.empty(columns.shape[::-1], dtype=columns.dtype)
+    (turn_bytes if columns.itemsize == 1 else turn)(columns, codes)
+    return codes
+
+
+def by_rows(rows: Encoded) -> Encoded:
+    """Return the same with codes that lie row by row in memory."""
+    return rows if rows.codes.flags.c_contiguous else replace(rows, codes=laid_by_rows(rows.codes.T))
 
 
 def codes_by_column(table: Table, coding: Coding) -> np.ndarray | None:
@@ -189,3 +209,15 @@ class Recoding:
         out = np.zeros(self.to.soft.n_cells)
         out[self.cells] = counts
         return out
+
+
+_way = lru_cache(maxsize=16)(Recoding.between)
+
+
+def recoded(rows: Encoded, coding: Coding) -> Encoded:
+    """Return rows in a coding that holds all of their own."""
+    return (
+        rows
+        if rows.coding is coding
+        else replace(rows, codes=_way(rows.coding, coding).codes(rows.codes), coding=coding)
+    )

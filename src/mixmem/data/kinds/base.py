@@ -421,10 +421,17 @@ class NumberKind(Kind):
         if not at:
             return self.from_moments(column, *self.raw_moments(column, soft), spread)
         rest = soft[at:].sum(axis=0)
-        # a component that is all atoms has the others' mean over all components
-        others = soft[at:] + 1e-6 * soft[at:].sum(axis=1, keepdims=True) / max(float(rest.sum()), 1e-300)
+        # a component that is all atoms has the others' mean over all components, or over the column if all are so
+        usual = soft[at:].sum(axis=1) if rest.any() else self._shares(column, counts)[at:]
+        others = soft[at:] + 1e-6 * usual[:, None] / float(usual.sum())
         numbers = self.from_moments(column, *self.raw_moments(column, others / others.sum(axis=0)), spread)
         return np.concatenate([soft[:at], rest[None], numbers])
+
+    def _shares(self, column: Column, counts: Array) -> Array:
+        """Return how often the column holds each soft level (soft levels,), from the counts of its values."""
+        where, shares = self.soften(column)
+        held = np.bincount(where.ravel(), (shares * counts[:, None]).ravel(), self.n_soft(column))
+        return np.asarray(held, dtype=float)
 
     def soft_theta(self, column: Column, theta: Array, likely: Array, counts: Array, alpha: Array) -> Array:
         weight = counts[:, None] * likely / (likely @ (alpha / alpha.sum()))[:, None]

@@ -113,12 +113,15 @@ def _beyond(x: Array) -> Array:
 def _size_of(theta: Array) -> Array:
     """Return the size r that goes with mean and variance, theta (2, ...)."""
     mean, variance = theta
-    return np.asarray(np.clip(mean**2 / np.maximum(variance - mean, 1e-300), SIZES[0], SIZES[-1]))
+    return _ratio(mean**2, variance - mean)
 
 
 def _size(n: Array, mean: Array, variance: Array) -> Array:
     """Return one size for the components (the last axis) of means, variances and numbers of cells n."""
-    excess = (n * (variance - mean)).sum(axis=-1, keepdims=True)
-    return np.asarray(
-        np.clip((n * mean**2).sum(axis=-1, keepdims=True) / np.maximum(excess, 1e-300), SIZES[0], SIZES[-1])
-    )
+    return _ratio((n * mean**2).sum(axis=-1, keepdims=True), (n * (variance - mean)).sum(axis=-1, keepdims=True))
+
+
+def _ratio(squares: Array, excess: Array) -> Array:
+    """Return the size of squared means over what variances exceed means by; the largest where that is nothing."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.clip(squares / np.maximum(excess, 1e-300), SIZES[0], SIZES[-1]))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mixmem.kernels import counts, reference
+from mixmem.moments.joined_variables import JoinedVariables
 from tests.kernels.cases import agree, random_cells
 
 LEVELS = (2, 3, 5, 4, 2, 7, 3)
@@ -73,3 +74,28 @@ def test_counts_without_weights_are_whole_numbers():
     )
     assert (out == np.floor(out)).all()
     assert out[0].sum() == 200 * 2 * 1 * 2
+
+
+@pytest.mark.parametrize("most", [1, 6, 100])
+@pytest.mark.parametrize("n", [1, 600])
+def test_plain_triples(n, most):
+    """However variables are joined, counts are the same."""
+    cells = random_cells(n, LEVELS)
+    members, places, local, n_members = two_ragged_blocks(cells)
+    sizes = np.where(members >= 0, cells.sizes[members], 0)
+    steps, counted = np.ones((2, 2, 2), int), np.zeros((2, 2), int)
+    bounds, starts = np.zeros((2, 2, 2, 3), int)
+    for b, q in np.ndindex(2, 2):
+        size = n_members[b, 1 + q]
+        own = sizes[b, 1 + q, :size]
+        found = JoinedVariables.up_to(local[b, 1 + q, :size], own, np.array([0, size]), most)
+        joins = counted[b, q] = len(found.starts)
+        steps[b, q, :size], bounds[b, q, : joins + 1] = found.steps, found.bounds
+        starts[b, q, : joins + 1] = [*found.starts, found.starts[-1] + own[found.bounds[-2] :].prod()]
+    levels = np.concatenate([np.arange(d + 1) for d in cells.sizes])
+    for first, last in ((0, 1), (1, 4), (0, 4)):
+        out = np.random.default_rng(3).integers(0, 9, (2, 8, 8, 8)).astype(float)  # what is there is added to
+        agree(
+            counts.plain_triples, reference.plain_triples, cells.codes, members, places, local, sizes, n_members,
+            levels, steps, bounds, starts, counted, first, last, out,
+        )  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 from mixmem.kernels import gibbs, reference
 from tests.kernels.cases import agree, empty, random_cells
 
-SHAPES = [(1, (3,), 1), (30, (2, 3, 5, 4), 3), (4, (2,) * 40, 2)]
+SHAPES = [(1, (3,), 1), (30, (2, 3, 5, 4), 3), (4, (2,) * 40, 2), (300, (3, 2), 4)]
 
 
 def test_drawn():

@@ -39,22 +39,47 @@ def test_scatter_sums(n, levels):
         agree(passes.scatter_sums, reference.scatter_sums, cells.codes, starts, members, values, first, partials)
 
 
+def joined_members(cells):
+    """The same members joined."""
+    members, starts, rows = some_members(cells)
+    sizes = cells.sizes[members] + 1
+    return members, JoinedVariables.of(starts, sizes, np.array([0, len(members)])), rows
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize(("n", "levels"), SHAPES)
+def test_add_joined(n, levels, missing):
+    cells = random_cells(n, levels, missing=missing)
+    members, joined, rows = joined_members(cells)
+    rng = np.random.default_rng(1)
+    own, width = rng.standard_normal((rows, 8)), 4
+    table, u, y = joined.table(own), *rng.standard_normal((2, n, width))
+    found = agree(
+        passes.add_joined, reference.add_joined, cells.codes, members, joined.steps, joined.bounds, joined.starts,
+        table, u, y,
+    )  # fmt: skip
+    totals = np.concatenate([u, y], axis=1)
+    reference.add_features(cells.codes, joined.cells, members, own, totals)
+    assert np.allclose(np.concatenate(found[-2:], axis=1), totals)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize(("n", "levels"), SHAPES)
 def test_pair_sums(n, levels, own, weighted):
     cells = random_cells(n, levels)
-    members, starts, rows = some_members(cells)
+    members, joined, rows = joined_members(cells)
     rng = np.random.default_rng(2)
-    k, width, blocks = 3, 4, -(-n // ROW_BLOCK)
-    table = rng.standard_normal((rows if own else 0, 2 * width))  # without rows: the members have no part yet
-    totals, slope = rng.standard_normal((n, 2 * width)), rng.standard_normal(width)
+    width, blocks = 4, -(-n // ROW_BLOCK)
+    table = joined.table(rng.standard_normal((rows, 2 * width)))
+    table = table if own else table[:0]  # without rows: the members have no part yet
+    u, y, slope = *rng.standard_normal((2, n, width)), rng.standard_normal(width)
     weights = rng.random(n) if weighted else np.empty(0)
     for first in range(blocks):
         partials, squares = empty(blocks - first, rows, width), empty(blocks - first, width)
         agree(
-            passes.pair_sums, reference.pair_sums, cells.codes, weights, starts, members, table, totals, slope, k,
-            first, partials, squares,
+            passes.pair_sums, reference.pair_sums, cells.codes, weights, joined.cells, joined.sizes, members,
+            joined.steps, joined.bounds, joined.starts, table, u, y, slope, first, partials, squares,
         )  # fmt: skip
 
 
@@ -86,7 +111,13 @@ def test_group_sums(n, levels, missing, weighted):
     weights = rng.uniform(0.5, 2.0, n if weighted else 0)
     for first in range(blocks):
         partials, squares = empty(blocks - first, cells.n_rows, width), empty(blocks - first, n_groups, width)
-        agree(
+        found = agree(
             passes.group_sums, reference.group_sums, cells.codes, weights, joined.cells, joined.sizes, members,
             joined.steps, joined.bounds, joined.starts, joined.groups, table, slopes, first, partials, squares,
         )  # fmt: skip
+        passes.group_sums(
+            np.asfortranarray(cells.codes), weights, joined.cells, joined.sizes, members, joined.steps, joined.bounds,
+            joined.starts, joined.groups, table, slopes, first, partials, squares,
+        )  # fmt: skip
+        assert np.array_equal(partials, found[-2])  # the same bits however codes lie in memory
+        assert np.array_equal(squares, found[-1])

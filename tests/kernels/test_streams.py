@@ -23,6 +23,7 @@ def test_splitmix_streams_are_equal_to_the_bit(seed):
         state, bits = streams.mixed(np.uint64(state))  # a compiled kernel hands back a Python integer
         expected, expected_bits = reference.mixed(expected)
         assert (int(state), int(bits)) == (expected, expected_bits)
+        assert int(streams.mixed_bits(np.uint64(state))) == reference.mixed_bits(expected) == expected_bits
         assert float(streams.unit(np.uint64(expected_bits))) == reference.unit(expected_bits)
 
 

@@ -123,3 +123,17 @@ def test_rough_likelihoods_rank_as_sharp_ones_do(p, k):
     sharp, rough = (row_likelihood(drawn.encoded, drawn.theta, drawn.alpha, rough=way) for way in (False, True))
     assert abs((sharp - rough).mean()) < 0.03
     assert np.sqrt(((sharp - rough) ** 2).mean()) < 0.4
+
+
+def test_half_the_variance_of_scattered_nodes_is_added():
+    """The logarithm of a mean is too low by as much."""
+    drawn = simulate_gdlm(20, 25, 7, alpha=0.1, random_state=1)
+    cells = LikelihoodTable(drawn.encoded)
+    plain, errors, explaining, _ = marginal._by_nodes(
+        cells, cells.codes, cells.likelihoods(drawn.theta), nodes_for(drawn.alpha, 25)
+    )
+    by_nodes = explaining >= marginal.EXPLAINING
+    values = row_likelihood(drawn.encoded, drawn.theta, drawn.alpha)
+    np.testing.assert_allclose(values[by_nodes], (plain + 0.5 * errors**2)[by_nodes], rtol=1e-12)
+    assert by_nodes.any()
+    assert errors.max() > 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mixmem import GDLM, simulate_gdlm
+from mixmem import GDLM, row_likelihood, simulate_gdlm, simulate_mixed
 from mixmem.engine.local import threads
 from mixmem.kernels import ROW_BLOCK
 from mixmem.kernels.admixture import box_steps, locus_sums, row_sums
@@ -20,6 +21,7 @@ from mixmem.refinement.admixture import SETTLED, Genotypes, NewtonSteps, maximis
 from mixmem.refinement.admixture_start import admixture_start
 from mixmem.refinement.ascent import LEAST, Point
 from mixmem.refinement.em import Cells, EMSteps, Rule, maximise_cells
+from mixmem.refinement.maximum_likelihood import stepped
 
 TABLE = simulate_gdlm(ROW_BLOCK + 90, 15, 3, n_levels=3, random_state=0)
 OFFSETS = TABLE.schema.offsets
@@ -384,3 +386,25 @@ def test_hapmap_reaches_the_likelihood_and_memberships_of_admixture(data_folder)
     assert loglik(some.codes, found.theta[some.rows], found.memberships) > -3799887.17  # ADMIXTURE 1.3.0's
     theirs = np.loadtxt(data_folder / HAPMAP / "hapmap3.3.Q")
     assert min(np.abs(found.memberships[:, list(h)] - theirs).mean() for h in permutations(range(3))) < 0.01
+
+
+def test_a_step_leaves_no_row_impossible():
+    """Moments may put a level at zero that rows of a component show."""
+    drawn = simulate_gdlm(400, 12, 2, alpha=0.3, random_state=1)
+    theta = drawn.theta.copy()
+    theta[:4, 0] = [0.0, 0.0, 0.0, 1.0]
+    found = stepped(drawn.encoded, theta, drawn.alpha)
+    np.testing.assert_allclose(np.add.reduceat(found, np.arange(0, 48, 4)), 1.0)
+    assert found.min() > 0.0
+    before, after = (row_likelihood(drawn.encoded, at, drawn.alpha).mean() for at in (theta, found))
+    assert after > before + 0.3
+    whole = simulate_mixed(400, 2, n_categorical=3, n_count=3, n_continuous=3, missing=0.2, random_state=0)
+    assert np.isfinite(stepped(whole.encoded, whole.theta, whole.alpha)).all()
+
+
+def test_a_step_takes_rows_as_often_as_they_stand_for():
+    drawn = simulate_gdlm(60, 6, 2, alpha=0.3, random_state=2)
+    times = np.random.default_rng(0).integers(1, 4, 60)
+    weighted = stepped(replace(drawn.encoded, weights=times.astype(float)), drawn.theta, drawn.alpha)
+    repeated = stepped(drawn.encoded.take(np.repeat(np.arange(60), times)), drawn.theta, drawn.alpha)
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-10)

@@ -265,3 +265,10 @@ def test_noise_is_not_drawn_where_no_table_could_tell_it():
     assert model.contamination_ == 0.0
     yes = model.theta_.filter(like="component_").to_numpy()[1::2]
     assert np.abs(np.sort(yes.mean(axis=0)) - [0.2, 0.8]).max() < 0.08
+
+
+def test_chains_of_small_tables_may_go_on_longer():
+    small, large = gibbs.batches_for(500, 3), gibbs.batches_for(10_000_000, 5)
+    assert small == gibbs.MORE_BATCHES
+    assert large == gibbs.MOST_BATCHES
+    assert gibbs.MOST_BATCHES < gibbs.batches_for(200_000, 5) < gibbs.MORE_BATCHES

@@ -16,7 +16,7 @@ from mixmem.progress import Progress
 from mixmem.refinement.choose import choose_method
 from mixmem.refinement.integrated_em import integrate_memberships, learned_eta
 
-TABLE = simulate_gdlm(700, 220, 3, n_levels=3, alpha=0.5, random_state=0)
+TABLE = simulate_gdlm(1300, 220, 3, n_levels=3, alpha=0.5, random_state=0)
 
 
 def started():
@@ -78,14 +78,14 @@ def test_numbers_are_refused_and_left_alone():
 
 def test_tables_that_would_take_long_are_left_to_those_who_ask():
     table = Encoded.of(np.zeros((60_000, 220), dtype=np.uint8), TABLE.coding)
-    method, reason = choose_method("auto", table, 80)
+    method, reason, _ = choose_method("auto", table, 80)
     assert method is None
     assert "refine='integrated'" in reason
     assert choose_method("integrated", table, 80)[0] == "integrated"
 
 
 def test_few_rows_are_left_to_the_moments():
-    assert choose_method("auto", TABLE.encoded, 4)[0] == "integrated"
-    method, reason = choose_method("auto", TABLE.encoded, 5)
+    assert choose_method("auto", TABLE.encoded, 3)[0] == "integrated"
+    method, reason, _ = choose_method("auto", TABLE.encoded, 4)
     assert method is None
-    assert "700 rows are too few" in reason
+    assert "1300 rows are too few" in reason

@@ -24,6 +24,7 @@ def needs_of(table, k=3, method=None, **options) -> Needs:
     return memory_needed(table, plan, Settings(k, "pqp", "procrustes", None, 10), method)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "options"),
     [
@@ -43,6 +44,8 @@ def test_the_estimate_is_what_a_fit_takes(monkeypatch, table, options):
     monkeypatch.setattr("mixmem.models._learner.refuse_beyond", note)
     model = GDLM(3, alpha0=0.6, random_state=0, n_jobs=2, **options)
     model.fit(table.take(slice(0, 500)))  # compiled, imported
+    model.fit(table)
+    model.set_params(memory_limit=found[-1].total)  # so that a look at halves takes no more
     tracemalloc.start()
     model.fit(table)
     peak = tracemalloc.get_traced_memory()[1] + table.codes.nbytes
@@ -108,6 +111,7 @@ def test_choosing_k_has_the_limit_too():
         choose_k(WIDE, (2, 4), memory_limit="5 MB", random_state=0)
 
 
+@pytest.mark.slow
 def test_a_limit_that_suffices_changes_nothing():
     one, two = (GDLM(3, alpha0=0.6, refine=None, random_state=0, memory_limit=m).fit(WIDE) for m in (None, "1GB"))
     assert np.array_equal(one._theta, two._theta)

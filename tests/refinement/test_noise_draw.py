@@ -79,6 +79,7 @@ def test_noise_is_found_from_far_and_from_near():
     assert draw_noise(held, 0.0, 0.5, rng, far=False) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "low", "high"), [(0.0, 0.0, 0.0), (0.1, 0.06, 0.14)])
 def test_a_fit_says_zero_where_there_is_none(noise, low, high):
     table = simulate_gdlm(1000, 25, 3, noise=noise, random_state=2)

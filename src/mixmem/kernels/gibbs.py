@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from mixmem.kernels._numba import kernel
-from mixmem.kernels.streams import log_gamma_draw, mixed, stream, unit
+from mixmem.kernels.streams import STRIDE, log_gamma_draw, mixed, mixed_bits, stream, unit
+
+_ROWS = 128  # rows whose cells of one column are drawn together: none waits for another
 
 
 @kernel
@@ -20,6 +22,29 @@ def drawn(weights, target):
 
 
 @kernel
+def _add_weights(held, table, cells, h, before, after):
+    """Fill after (rows,) with before plus the weights of component h: held (rows,) times the likelihoods of cells."""
+    for r in range(after.shape[0]):
+        after[r] = before[r] + held[r] * table[cells[r] + h]
+
+
+@kernel
+def _draw_targets(states, strides, masses, targets):
+    """Draw a target below each mass (rows,) from the rows' streams; a stream of stride 0 stays where it is."""
+    for r in range(states.shape[0]):
+        state = states[r] + strides[r]
+        states[r] = state
+        targets[r] = masses[r] * unit(mixed_bits(state))
+
+
+@kernel
+def _count_passed(targets, sums, passed):
+    """Count for every row whether its target lies beyond the sum (rows,) of the weights so far."""
+    for r in range(passed.shape[0]):
+        passed[r] += 1 if targets[r] >= sums[r] else 0
+
+
+@kernel
 def assign_cells(codes, starts, absent, table, alpha, seed, step, assigned, row_counts, counts):
     """Draw the component of every cell anew, given the row's other cells, theta and alpha, in place.
 
@@ -27,33 +52,46 @@ def assign_cells(codes, starts, absent, table, alpha, seed, step, assigned, row_
     (p,) the code of a missing cell, which gets no component; alpha (k,). Component h has weight theta_jch
     (alpha_h + n_ih), n_ih the row's other cells in h. assigned (n, p) holds the components (k or more: none),
     row_counts (n, k) the n_ih; counts (rows, k) receives the number of cells of each code in each component.
+
+    A row's cells depend on each other, so that one row alone would wait for itself; _ROWS of them go side by side.
     """
     n, p = codes.shape
     k = alpha.shape[0]
-    weights, held = np.empty(k), np.empty(k)
+    likelihoods = table.ravel()
+    held, sums = np.empty((k, _ROWS)), np.zeros((k + 1, _ROWS))
+    cells, passed = np.empty(_ROWS, np.uint64), np.empty(_ROWS, np.int64)
+    states, strides, targets = np.empty(_ROWS, np.uint64), np.empty(_ROWS, np.uint64), np.empty(_ROWS)
     counts[:, :] = 0
-    for i in range(n):
-        state = stream(seed, step, i)
-        for h in range(k):
-            held[h] = row_counts[i, h] + alpha[h]
-        for j in range(p):
-            if codes[i, j] == absent[j]:
-                continue
-            row = starts[j] + codes[i, j]
-            old = assigned[i, j]
-            if old < k:
-                held[old] -= 1.0
-            mass = 0.0
+    for first in range(0, n, _ROWS):
+        rows = min(_ROWS, n - first)
+        for r in range(rows):
+            states[r] = stream(seed, step, first + r)
             for h in range(k):
-                weights[h] = held[h] * table[row, h]
-                mass += weights[h]
-            state, bits = mixed(state)
-            h = drawn(weights, mass * unit(bits))
-            assigned[i, j] = h
-            held[h] += 1.0
-            counts[row, h] += 1
-        for h in range(k):
-            row_counts[i, h] = np.floor(held[h] - alpha[h] + 0.5)  # a whole number: rounding must not add up
+                held[h, r] = row_counts[first + r, h] + alpha[h]
+        for j in range(p):
+            for r in range(rows):
+                code, old = codes[first + r, j], assigned[first + r, j]
+                there = code != absent[j]
+                cells[r] = (starts[j] + code) * k if there else starts[j] * k
+                strides[r] = STRIDE if there else np.uint64(0)
+                if old < k:
+                    held[old, r] -= 1.0
+            for h in range(k):
+                _add_weights(held[h, :rows], likelihoods, cells, np.uint64(h), sums[h], sums[h + 1, :rows])
+            _draw_targets(states[:rows], strides, sums[k], targets)
+            passed[:] = 0
+            for h in range(1, k):
+                _count_passed(targets, sums[h], passed[:rows])
+            for r in range(rows):
+                if strides[r] > 0:
+                    h = passed[r]
+                    assigned[first + r, j] = h
+                    held[h, r] += 1.0
+                    counts[cells[r] // np.uint64(k), h] += 1
+        for r in range(rows):
+            for h in range(k):
+                # a whole number: rounding must not add up
+                row_counts[first + r, h] = np.floor(held[h, r] - alpha[h] + 0.5)
 
 
 @kernel

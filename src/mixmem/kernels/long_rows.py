@@ -55,28 +55,23 @@ def _tilted(mean, variance, a):
 
 
 @kernel
-def _gaussian(hessian, x, alpha, skew, mean, spread, room):
-    """Set mean (k,) and spread (k, k) to those of memberships whose likelihood has this Hessian (lower half) at x.
+def _gaussian(hessian, slope, alpha, mean, spread, room):
+    """Set mean (k,) and spread (k, k) to those of memberships x of log-likelihood slope' x - x' hessian x / 2.
 
-    skew (k,) is added to its gradient, which is the Hessian times x. The last two columns of room (k, k + 4) hold the
-    factors of the prior, each a Gaussian: where they begin, and then where they ended.
+    The lower half of the Hessian is read. The last two columns of room (k, k + 3) hold the factors of the prior, each
+    a Gaussian: where they begin, and then where they ended.
     """
-    k = x.shape[0]
-    system, slope, column, precise, pull = room[:, :k], room[:, k], room[:, k + 1], room[:, k + 2], room[:, k + 3]
+    k = slope.shape[0]
+    system, column, precise, pull = room[:, :k], room[:, k], room[:, k + 1], room[:, k + 2]
     tie = 0.0
     for h in range(k):
         tie = max(tie, _TIED * hessian[h, h])
-    for h in range(k):
-        gradient = 0.0
-        for g in range(k):
-            gradient += x[g] * (hessian[h, g] if g <= h else hessian[g, h])
-        slope[h] = 2.0 * gradient + skew[h] + tie
     for made in range(_ROUNDS + 1):
         for h in range(k):
             for g in range(h + 1):
                 system[h, g] = hessian[h, g] + tie
             system[h, h] += precise[h]
-            mean[h] = slope[h] + pull[h]
+            mean[h] = slope[h] + tie + pull[h]
         cholesky(system)
         _solve(system, mean)
         for g in range(k):
@@ -99,8 +94,8 @@ def _gaussian(hessian, x, alpha, skew, mean, spread, room):
 
 
 @vector_kernel
-def _add_skew(cells, p, x, second, mix, square, along, skew):
-    """Add to skew (k,) half the third derivatives of the log-likelihood at x times the second moments (k, k) about x.
+def _add_skew(cells, p, x, second, mix, square, along, slope):
+    """Add to slope (k,) half the third derivatives of the log-likelihood at x times the second moments (k, k) about x.
 
     mix and square (width,) and along (k, width) are room.
     """
@@ -114,7 +109,7 @@ def _add_skew(cells, p, x, second, mix, square, along, skew):
             total = 0.0
             for c in range(m):
                 total += cells[t, h, c] * square[c]
-            skew[h] += total
+            slope[h] += total
 
 
 @vector_kernel
@@ -138,22 +133,26 @@ def _gather_squares(cells, t, m, x, second, mix, square, along):
 
 
 @kernel
-def _posterior(cells, p, hessian, x, alpha, mean, spread, room, mix, square, along):
+def _posterior(cells, p, hessian, x, alpha, slope, mean, spread, room, mix, square, along):
     """Set mean (k,) and spread (k, k) to those of the memberships of a row, whose likelihood has this Hessian at x.
 
-    Where that fails the mean is x, and spread is zero. The other arguments are room.
+    slope (k,) and the Hessian are then those of the Gaussian that stands for the likelihood. Where that fails the mean
+    is x, and spread is zero. The other arguments are room.
     """
     k = x.shape[0]
-    skew = np.zeros(k)
     for h in range(k):
-        room[h, k + 2] = alpha[h] / (x[h] * x[h])
-        room[h, k + 3] = 2.0 * alpha[h] / x[h]
-    _gaussian(hessian, x, alpha, skew, mean, spread, room)
+        gradient = 0.0
+        for g in range(k):
+            gradient += x[g] * (hessian[h, g] if g <= h else hessian[g, h])
+        slope[h] = 2.0 * gradient
+        room[h, k + 1] = alpha[h] / (x[h] * x[h])
+        room[h, k + 2] = 2.0 * alpha[h] / x[h]
+    _gaussian(hessian, slope, alpha, mean, spread, room)
     for h in range(k):
         for g in range(k):
             room[h, g] = spread[h, g] + (mean[h] - x[h]) * (mean[g] - x[g])
-    _add_skew(cells, p, x, room[:, :k], mix, square, along, skew)
-    _gaussian(hessian, x, alpha, skew, mean, spread, room)
+    _add_skew(cells, p, x, room[:, :k], mix, square, along, slope)
+    _gaussian(hessian, slope, alpha, mean, spread, room)
     total = 0.0
     for h in range(k):
         mean[h] = max(mean[h], 1e-12)
@@ -178,12 +177,13 @@ def posterior_memberships(codes, starts, absent, table, alpha, steps, tolerance,
     width = min(q, _TILE)
     cells = np.empty(((q + width - 1) // width, k, width))
     mix, square, along = np.empty(width), np.empty(width), np.empty((k, width))
-    mean, hessian, spread, room = np.empty(k), np.empty((k, k)), np.empty((k, k)), np.empty((k, k + 4))
+    mean, hessian, spread, room = np.empty(k), np.empty((k, k)), np.empty((k, k)), np.empty((k, k + 3))
+    slope = np.empty(k)
     for i in range(n):
         p = _lay_out(codes, i, starts, absent, table, cells)
         done[i], gaps[i], loglik[i] = _climb(cells, p, alpha, steps, tolerance, x[i], hessian)
         if p >= LEAST_CELLS and k > 1:
-            _posterior(cells, p, hessian, x[i], alpha, mean, spread, room, mix, square, along)
+            _posterior(cells, p, hessian, x[i], alpha, slope, mean, spread, room, mix, square, along)
             x[i] = mean
             loglik[i] = _derivatives(cells, p, mean, mix, square, along, hessian)
 
@@ -241,8 +241,8 @@ def integrated_pass(
     k = x.shape[1]
     width = min(q, _TILE)
     cells, along = np.empty(((q + width - 1) // width, k, width)), np.empty((k, width))
-    mix, square, own = np.empty(width), np.empty(width), np.empty(k)
-    hessian, spread, room = np.empty((k, k)), np.empty((k, k)), np.empty((k, k + 4))
+    mix, square, own, slope = np.empty(width), np.empty(width), np.empty(k), np.empty(k)
+    hessian, spread, room = np.empty((k, k)), np.empty((k, k)), np.empty((k, k + 3))
     for b in range(partials.shape[0]):
         first = (first_block + b) * ROW_BLOCK
         part, purity = partials[b], squares[b]
@@ -260,7 +260,7 @@ def integrated_pass(
                 means[i] = x[i]
                 spread[:] = 0.0
             else:
-                _posterior(cells, p, hessian, x[i], alpha, means[i], spread, room, mix, square, along)
+                _posterior(cells, p, hessian, x[i], alpha, slope, means[i], spread, room, mix, square, along)
             _lay_out(codes, i, starts, absent, table, cells)
             _expect(cells, p, means[i], spread, mix, square, along)
             c = 0

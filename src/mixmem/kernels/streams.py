@@ -6,15 +6,23 @@ import numpy as np
 
 from mixmem.kernels._numba import kernel
 
+STRIDE = np.uint64(0x9E3779B97F4A7C15)
+"""From one state to the next."""
+
+
+@kernel
+def mixed_bits(state):
+    """Return the 64 random bits that belong to a state of the splitmix64 generator."""
+    z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
 
 @kernel
 def mixed(state):
     """Return the next state and 64 random bits of the splitmix64 generator."""
-    state = state + np.uint64(0x9E3779B97F4A7C15)
-    z = state
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return state, z ^ (z >> np.uint64(31))
+    state = state + STRIDE
+    return state, mixed_bits(state)
 
 
 @kernel

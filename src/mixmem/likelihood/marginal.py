@@ -98,6 +98,7 @@ def _integrated(
     values, errors, doubtful = np.empty(n), np.empty(n), np.ones(n, dtype=bool)
     if (nodes := nodes_for(alpha, codes.shape[1], rough=rough)) is not None:
         values, errors, explaining, _ = _by_nodes(cells, codes, likely, nodes)
+        values += 0.5 * errors**2  # the logarithm of a mean is too low by half its variance
         doubtful = (explaining < (EXPLAINING / 5.0 if rough else EXPLAINING)) & (not nodes.exact)
     if doubtful.any():
         values[doubtful], errors[doubtful] = _by_sampling(cells, codes[doubtful], likely, marks, alpha, rough)
@@ -144,11 +145,11 @@ def mean_memberships(cells: LikelihoodTable, theta: Array, alpha: Array) -> tupl
 
     Nodes serve where rows are short enough for enough of them to explain a row.
     """
-    codes, place = _distinct(cells.codes)
-    alpha = np.maximum(alpha, LEAST_ALPHA)
-    nodes = nodes_for(alpha, codes.shape[1], rough=True)
-    if nodes is None or (not nodes.exact and codes.shape[1] * (len(alpha) - 1) > SERVED):
-        return np.empty((len(place), len(alpha))), np.zeros(len(place), dtype=bool)
+    alpha, (n, length) = np.maximum(alpha, LEAST_ALPHA), cells.codes.shape
+    nodes = nodes_for(alpha, length, rough=True)
+    if nodes is None or (not nodes.exact and length * (len(alpha) - 1) > SERVED):
+        return np.empty((n, len(alpha))), np.zeros(n, dtype=bool)
+    codes, place = _distinct(cells.codes)  # sorted rows: not for long ones, of which no two are equal
     _, _, explaining, means = _by_nodes(cells, codes, cells.likelihoods(theta), nodes, means=True)
     known = np.full(len(codes), nodes.exact) | (explaining >= EXPLAINING)
     return (means / means.sum(axis=1, keepdims=True))[place], known[place]

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from mixmem.data.encode import Encoded
+from mixmem.engine.local import in_threads
 from mixmem.errors import InputError
 from mixmem.likelihood.contamination import clean_theta, noisy_theta
 from mixmem.likelihood.marginal import LIKELIHOOD_ROWS, row_likelihood
@@ -25,21 +27,37 @@ from mixmem.records import Record
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.refinement.admixture_start import apart
 from mixmem.refinement.ascent import Maximum
-from mixmem.refinement.gibbs import BATCH, LEAST_BATCHES, WARM_BATCHES, Posterior, Unknowns, sample_posterior, try_start
+from mixmem.refinement.corners import can_move
+from mixmem.refinement.em_of_all_rows import RoundSums, most_likely_of_all
+from mixmem.refinement.gibbs import (
+    BATCH,
+    LEAST_BATCHES,
+    WARM_BATCHES,
+    Posterior,
+    Unknowns,
+    sample_posterior,
+    seconds_for,
+    try_start,
+)
 from mixmem.refinement.integrated_em import ROUNDS, Integrated, integrate_memberships
 from mixmem.refinement.maximum_likelihood import CellsHeld, dirichlet_of, most_likely, numbers_refitted
 from mixmem.typing import Array
 
 LONG_ROW = 200
 """Variables up to which ``"auto"`` samples."""
-MOST_SECONDS = 60.0
+MOST_SECONDS = 30.0
 """What ``"auto"`` allows sampling to take, by rough count of its work on one core a chain."""
-ROWS_PER_COMPONENT = 150
+ROWS_PER_COMPONENT = 400
 """Rows per component that ``"auto"`` wants for rounds of integrated EM: with fewer theta gains still, but memberships
 lose, since rows have too much of a say in the theta that judges them."""
 MOST_ROUND_SECONDS = 15.0
 """What it allows rounds of integrated EM, counted alike on one core."""
 
+HALF = "half of the rows"
+"""What a start may be learned from: the account of the moments stands then for the table's."""
+SAMPLED_APART = 0.1
+"""Root mean square difference of memberships from which on ends of short chains are other answers: what is less may be
+how far a sampled answer is known at all."""
 RIVAL = 10.0
 """Log-likelihood of all rows up to which another maximum counts as nearly as large: 20,000 times less likely."""
 
@@ -49,7 +67,8 @@ class Refined:
     """Theta (rows, k) without noise, alpha (k,) and the contamination delta after refinement, and how they came about.
 
     ``likelihood`` is the mean log-likelihood of a row before and after, memberships integrated out, on ``n_scored``
-    rows; None without refinement. ``start`` is the one that was taken, ``tried`` all of them if there were several.
+    rows; None without refinement. ``start`` is the one that was taken, with the account of the moments where it was
+    learned from half of the rows, ``way`` what it was learned from, ``tried`` all of them if there were several.
     """
 
     method: str | None
@@ -63,6 +82,7 @@ class Refined:
     likelihood: tuple[float, float] | None = None
     n_scored: int = 0
     start: Start | None = None
+    way: str = ""
     tried: Sequence[StartReport] = ()
     apart: float = 0.0
     """How far memberships lie from those that another start ended at, with a likelihood that is nearly as large."""
@@ -87,17 +107,20 @@ class Refined:
         )
 
 
-def seconds_for(n_cells: int, k: int) -> float:
-    """Roughly the seconds of a sweep of the sampler, as measured once: a decision may not depend on the clock."""
-    return n_cells * (8.0 + 2.4 * k) * 1e-9
-
-
 def round_seconds(n_cells: int, k: int) -> float:
     """Roughly the seconds of a round of integrated EM, as measured once."""
     return n_cells * (20.0 + 5.0 * k + 1.5 * k * k) * 1e-9
 
 
-def choose_method(refine: str | None, table: Encoded, k: int) -> tuple[str | None, str]:
+class Choice(NamedTuple):
+    """What ``refine`` stands for with a table, why, and how many rounds of integrated EM it means."""
+
+    method: str | None
+    reason: str
+    rounds: int = ROUNDS
+
+
+def choose_method(refine: str | None, table: Encoded, k: int) -> Choice:
     """Return what ``refine`` stands for with this table, and why."""
     n_rows, n_variables = table.codes.shape
     if refine == "gibbs" and not table.whole:
@@ -108,40 +131,46 @@ def choose_method(refine: str | None, table: Encoded, k: int) -> tuple[str | Non
     if refine == "integrated":
         _refuse_to_integrate(table)
     if refine != "auto":
-        return refine, "asked for"
+        return Choice(refine, "asked for")
     if k > 1 and are_genotypes(table.schema):
-        return "em", "genotypes: the likelihood that programs for ancestry maximise and report"
+        return Choice("em", "genotypes: the likelihood that programs for ancestry maximise and report")
     if k == 1:
-        return None, "one component has nothing to refine"
+        return Choice(None, "one component has nothing to refine")
     if n_variables > LONG_ROW:
         return _in_long_rows(table, k)
     if not table.whole:
-        return None, "rows have weights that are no whole numbers, so there are no rows to sample"
+        return Choice(None, "rows have weights that are no whole numbers, so there are no rows to sample")
     n_rows = n_rows if table.weights is None else int(table.weights.sum())
     least = (WARM_BATCHES + LEAST_BATCHES) * BATCH * seconds_for(n_rows * n_variables, k)
     if least > MOST_SECONDS:
-        return None, f"sampling {n_rows} rows would take about {least / 60:.0f} minutes; ask for it with refine='gibbs'"
-    return "gibbs", f"in rows of {n_variables} variables, at most {LONG_ROW}, sampling is the most accurate"
+        time = f"{least:.0f} seconds" if least < 100 else f"{least / 60:.0f} minutes"
+        return Choice(None, f"sampling {n_rows} rows would take about {time}; ask for it with refine='gibbs'")
+    return Choice("gibbs", f"in rows of {n_variables} variables, at most {LONG_ROW}, sampling is the most accurate")
 
 
-def _in_long_rows(table: Encoded, k: int) -> tuple[str | None, str]:
+def _in_long_rows(table: Encoded, k: int) -> Choice:
     """Return the method for rows of more than LONG_ROW variables, and why."""
     n_rows, n_variables = table.codes.shape
     near = f"in rows of {n_variables} variables, more than {LONG_ROW}, the sweeps are near the limit"
     if table.schema.has("number").any():
-        return None, f"{near}; refine='gibbs' would add some per cent of accuracy and the contamination"
-    if n_rows < ROWS_PER_COMPONENT * k:
-        return None, f"{near}, and {n_rows} rows are too few for EM to gain theta without a loss to memberships"
+        return Choice(None, f"{near}; refine='gibbs' would add some per cent of accuracy and the contamination")
     seconds = ROUNDS * round_seconds(n_rows * n_variables, k)
-    if seconds > MOST_ROUND_SECONDS:
-        return None, (
+    if n_rows < ROWS_PER_COMPONENT * k:
+        why = f"{near}, and {n_rows} rows are too few for EM to gain theta without a loss to memberships"
+    elif seconds > MOST_ROUND_SECONDS:
+        why = (
             f"rounds over {n_rows} rows of {n_variables} variables would take about {seconds:.0f} seconds and add some "
             "per cent of accuracy; ask for them with refine='integrated'"
         )
-    return "integrated", (
-        f"in rows of {n_variables} variables, more than {LONG_ROW}, EM with the memberships integrated out comes "
-        "nearest to the limit for its time"
-    )
+    else:
+        return Choice(
+            "integrated",
+            f"in rows of {n_variables} variables, more than {LONG_ROW}, EM with the memberships integrated out comes "
+            "nearest to the limit for its time",
+        )
+    if can_move(table, k):
+        return Choice("integrated", f"rows of {n_variables} variables tell where the components' corners lie; {why}", 0)
+    return Choice(None, why)
 
 
 def _refuse_to_integrate(table: Encoded) -> None:
@@ -154,15 +183,21 @@ def _refuse_to_integrate(table: Encoded) -> None:
         )
 
 
-def refuse_refinement(refine: str | None) -> str:
-    """Return why a fit in few passes is not refined; refuse if that was asked for."""
+def choose_without_rows(refine: str | None, *, passes: bool) -> tuple[str | None, str]:
+    """Return what ``refine`` stands for where rows are not held, and why; refuse what needs them.
+
+    ``passes`` says whether rows can be passed over again: then EM can be had, a pass per round.
+    """
+    if refine == "em" and passes:
+        return "em", "asked for; every round is a pass over all rows"
     if refine in PASSES_OVER_ROWS:
         what = PASSES_OVER_ROWS[refine]
+        kept = "refine=None, 'auto' or 'em'" if passes else "refine=None or 'auto'"
         raise InputError(
             f"refine={refine!r} {what} of all rows in memory, and a fit in few passes (passes='few', or a file larger "
-            "than the memory limit) does not hold them; expected refine=None or 'auto', or a part of the rows"
+            f"than the memory limit) does not hold them; expected {kept}, or a part of the rows"
         )
-    return "a fit in few passes does not hold all rows, which refinement needs"
+    return None, "a fit in few passes does not hold all rows, which refinement needs"
 
 
 PASSES_OVER_ROWS = {
@@ -173,7 +208,7 @@ PASSES_OVER_ROWS = {
 """What each refinement does with rows."""
 
 
-def _sorted_rows(table: Encoded) -> Encoded:
+def rows_in_order(table: Encoded) -> Encoded:
     """Return the table with every row as often as it stands for, in an order that depends on what rows hold alone."""
     whole = table.repeated("sampling")
     return whole.take(np.lexsort(whole.codes.T[::-1]))
@@ -197,44 +232,85 @@ def refine(
     contamination: str | float,
     seed: np.random.SeedSequence,
     progress: Progress,
+    integrated_rounds: int = ROUNDS,
     everywhere: CellsHeld | None = None,
+    rounds: RoundSums | None = None,
+    total: float = 0.0,
 ) -> Refined:
     """Refine theta (rows, k) and alpha (k,) from where they start; they describe the table as it is, noise included.
 
     ``contamination`` is the share of noise cells, or "auto": drawn by the sampler, zero without it. If the start
     brought memberships, alpha comes from the most likely ones. Sampling takes the likeliest of several starts, after
-    some sweeps from each. ``everywhere`` as in :func:`mixmem.refinement.maximum_likelihood.numbers_refitted`.
+    some sweeps from each. ``everywhere`` as in :func:`mixmem.refinement.maximum_likelihood.numbers_refitted`. Where the
+    table is a sample, EM goes on over all rows, of weight ``total``, by ``rounds``.
     """
     delta = 0.0 if isinstance(contamination, str) else float(contamination)
     unknowns = Unknowns(free_alpha0, contamination == "auto", delta)
-    rows = _sorted_rows(table) if method == "gibbs" else table
+    rows = rows_in_order(table) if method == "gibbs" else table
     start: Start = starts[0]
     if method is not None and len(starts) > 1 and start.memberships is not None:
         return _likeliest_maximum(table, starts, method, reason, unknowns, seed=seed, progress=progress)
-    tried: list[StartReport] = []
+    tried = _Tried(start, start.account.way, [])
     if len(starts) > 1:
-        start, tried = _likeliest(rows, starts, unknowns, seed, progress)
+        tried = _likeliest(rows, starts, unknowns, seed, progress)
+        start = tried.best
     if method is None:
         theta = numbers_refitted(table, start.theta, start.alpha, progress=progress, everywhere=everywhere)
         found = Refined(None, reason, clean_theta(theta, delta, table.schema), start.alpha, delta)
     else:
-        found = _refine_from(table, rows, start, method, reason, unknowns, seed=seed, progress=progress)
-    return replace(found, start=start, tried=tried)
+        found = _refine_from(
+            table, rows, start, method, reason, unknowns, seed=seed, progress=progress, rounds=integrated_rounds
+        )
+    if rounds is not None and found.maximum is not None:
+        maximum = most_likely_of_all(table, found.maximum.theta, rounds, total, progress=progress)
+        found = replace(found, theta=clean_theta(maximum.theta, delta, table.schema), maximum=maximum)
+    return replace(found, start=start, way=tried.way, tried=tried.reports, apart=tried.apart)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """Starts after a short chain each, the likeliest first, what was said of them, and how far rivals lie apart."""
+
+    best: Start
+    way: str
+    reports: list[StartReport]
+    apart: float = 0.0
 
 
 def _likeliest(
     rows: Encoded, starts: Sequence[Start], unknowns: Unknowns, seed: np.random.SeedSequence, progress: Progress
-) -> tuple[Start, list[StartReport]]:
-    """Return the start under which rows are likeliest after a short chain, at its end."""
+) -> _Tried:
+    """Return the start under which rows are likeliest after a short chain, at its end.
+
+    Of several that are nearly as likely, how far their memberships lie apart is told. The account is that of the first
+    start, unless another kind of start is the likeliest.
+    """
     scored = replace(spread_table(rows, LIKELIHOOD_ROWS), weights=None)
-    reached, tried = [], []
     with progress.stage("starts", len(starts)) as step:
-        for start in starts:
-            theta, alpha = try_start(rows, start.theta, start.alpha, unknowns, seed=seed)
-            reached.append(replace(start, theta=theta, alpha=alpha))
-            tried.append(StartReport(start.account.way, float(row_likelihood(scored, theta, alpha).mean())))
+
+        def run(c: int) -> tuple[Array, Array]:
+            end = try_start(rows, starts[c].theta, starts[c].alpha, unknowns, seed=seed)
             step(1)
-    return reached[int(np.argmax([each.log_likelihood for each in tried]))], tried
+            return end
+
+        ends = in_threads(run, len(starts))
+        try:
+            values = [float(row_likelihood(scored, *end).mean()) for end in ends]
+        except Exception:  # what was started is not lost to a figure about it: the first goes on
+            return _Tried(replace(starts[0], theta=ends[0][0], alpha=ends[0][1]), starts[0].account.way, [])
+        best = int(np.argmax(values))
+        rivals = [c for c, value in enumerate(values) if c != best and (values[best] - value) * rows.total < RIVAL]
+        shares = {c: fit_rows(scored, *ends[c]).memberships for c in (best, *rivals)} if rivals else {}
+    reached = replace(starts[best], theta=ends[best][0], alpha=ends[best][1])
+    away = max((apart(shares[best], shares[c]) for c in rivals), default=0.0)
+    if reached.account.way == HALF:
+        reached = replace(reached, account=starts[0].account)
+    return _Tried(
+        reached,
+        starts[best].account.way,
+        [StartReport(start.account.way, value) for start, value in zip(starts, values, strict=True)],
+        away if away >= SAMPLED_APART else 0.0,
+    )
 
 
 def _likeliest_maximum(
@@ -252,7 +328,7 @@ def _likeliest_maximum(
     for start in starts:
         found = _refine_from(table, table, start, method, reason, unknowns, seed=seed, progress=progress)
         assert found.maximum is not None
-        ends.append(replace(found, start=start))
+        ends.append(replace(found, start=start, way=start.account.way))
         values.append(found.maximum.history[-1])
     best = int(np.argmax(values))
     rivals = [end for end, value in zip(ends, values, strict=True) if (values[best] - value) * table.total < RIVAL]
@@ -275,18 +351,18 @@ def _refine_from(
     *,
     seed: np.random.SeedSequence,
     progress: Progress,
+    rounds: int = ROUNDS,
 ) -> Refined:
     """Refine from one start; ``rows`` are the table's as they are sampled."""
     schema, theta, alpha, delta = table.schema, start.theta, start.alpha, unknowns.delta
     if start.memberships is not None:
         likeliest = most_likely(table, theta, start.memberships, progress=progress)
-        found = dirichlet_of(likeliest.memberships, table.weights)
-        alpha = found if unknowns.alpha0 else found * alpha.sum() / found.sum()
+        fitted = dirichlet_of(likeliest.memberships, table.weights)
+        alpha = fitted if unknowns.alpha0 else fitted * alpha.sum() / fitted.sum()
         return Refined(method, reason, likeliest.theta, alpha, 0.0, maximum=likeliest)
     if method == "integrated":  # a sharp likelihood of long rows would take longer than all rounds
-        rounds = integrate_memberships(table, theta, alpha, progress=progress)
-        clean = clean_theta(rounds.theta, delta, schema)
-        return Refined(method, reason, clean, rounds.alpha, delta, integrated=rounds)
+        found = integrate_memberships(table, theta, alpha, progress=progress, rounds=rounds)
+        return Refined(method, reason, clean_theta(found.theta, delta, schema), found.alpha, delta, integrated=found)
     scored = replace(spread_table(rows, LIKELIHOOD_ROWS), weights=None)
     began = theta, alpha
     posterior = maximum = None

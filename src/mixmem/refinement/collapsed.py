@@ -166,13 +166,13 @@ class Counts:
         return np.asarray(values / values.sum(axis=1, keepdims=True))
 
 
-def topics_of(words: Table, prior: Prior) -> Array:
+def topics_of(words: Table | Array, prior: Prior) -> Array:
     """Return topics (V, k) from counts of words by topic, columns on the simplex."""
     values = (np.maximum(words, 0.0).astype(np.float64) + prior.beta)[:, : prior.n_topics]
     return np.asarray(values / values.sum(axis=0))
 
 
-def passed_counts(corpus: Documents, topics: Array, prior: Prior, done: Callable[[int], None]) -> Table:
+def passed_counts(corpus: Documents, topics: Array, prior: Prior) -> Table:
     """Return counts of words by topic (V, k), topics given: every document settles alone, and is not kept."""
     table, words = padded(topics), np.zeros((corpus.n_words, len(prior.alpha)), dtype=np.float32)
     for first, last in batches(corpus):
@@ -186,7 +186,6 @@ def passed_counts(corpus: Documents, topics: Array, prior: Prior, done: Callable
         with threads_for(WORK * PASS_ROUNDS * moved.size):
             in_parts(run, last - first)
         to_words(corpus, begin, end, moved, words)
-        done(1)
     return words
 
 

@@ -42,8 +42,11 @@ from mixmem.typing import Array
 
 CHAINS, BATCH = 2, 25
 """Chains, and sweeps after which one is asked whether there are enough."""
-WARM_BATCHES, MOST_WARM, LEAST_BATCHES, MOST_BATCHES = 5, 20, 6, 40
-"""Batches before sweeps are kept, at least and at most: until alpha0 and the contamination have settled."""
+WARM_BATCHES, MOST_WARM, LEAST_BATCHES = 5, 20, 6
+"""Batches before sweeps are kept, at least and at most: until alpha0 and the contamination have settled; and batches
+kept at least."""
+MOST_BATCHES, MORE_BATCHES, MORE_SECONDS = 40, 160, 5.0
+"""Batches kept at most, and of a small table, where chains may go on for so many seconds by a count of their work."""
 ENOUGH = 0.02
 """Sampling ends when the variance of the sampled mean of theta is this share of theta's posterior variance: its error
 is then one per cent above that of the exact posterior mean. The chains must agree as well."""
@@ -131,9 +134,10 @@ def sample_posterior(
     *,
     seed: np.random.SeedSequence,
     progress: Progress,
-    most_batches: int = MOST_BATCHES,
+    most_batches: int | None = None,
 ) -> Posterior:
     """Run chains from theta (rows, k) and alpha (k,) until the posterior mean is known well enough."""
+    most_batches = most_batches or batches_for(table.codes.size, len(alpha))
     streams = np.random.SeedSequence([*seed.generate_state(4), 4]).spawn(CHAINS)
     cells = LikelihoodTable(table)
     unknowns = _told_apart(unknowns, table)
@@ -151,8 +155,21 @@ def sample_posterior(
         while not enough and len(chains[0].batches) < most_batches:
             in_threads(lambda c: chains[c].run(BATCH, keep=True), CHAINS)
             step(BATCH)
-            enough = len(chains[0].batches) >= LEAST_BATCHES and _noise_share(chains) <= ENOUGH and _agree(chains)
+            kept = len(chains[0].batches)
+            if kept >= LEAST_BATCHES and (kept <= MOST_BATCHES or kept % 8 == 0):  # looking takes longer with each
+                enough = _noise_share(chains) <= ENOUGH and _agree(chains)
     return _pooled(chains, enough, warm * BATCH)
+
+
+def seconds_for(n_cells: int, k: int) -> float:
+    """Roughly the seconds of a sweep over cells, as measured once: a decision may not depend on the clock."""
+    return n_cells * (5.0 + 1.2 * k) * 1e-9
+
+
+def batches_for(n_cells: int, k: int) -> int:
+    """Return how many batches a chain keeps at most."""
+    batch = BATCH * (seconds_for(n_cells, k) + 4e-4)
+    return int(np.clip(MORE_SECONDS / batch, MOST_BATCHES, MORE_BATCHES))
 
 
 def try_start(

@@ -12,12 +12,14 @@ posterior mean given these, under a Dirichlet(eta) prior. Three things set it ap
   extreme than they are, theta less so, and each round carries both further.
 
 Rounds are few: their number was chosen on simulated tables, on which more gained theta less than a hundredth, and
-memberships that are read off theta as those of new rows lost as much.
+memberships that are read off theta as those of new rows lost as much. In the longest rows the corners are moved in the
+end (:mod:`mixmem.refinement.corners`), after rounds or without any.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,6 +32,7 @@ from mixmem.kernels.special import log_gamma
 from mixmem.likelihood.memberships import fit_rows
 from mixmem.likelihood.table import LikelihoodTable
 from mixmem.progress import Progress
+from mixmem.refinement.corners import can_move, move_corners
 from mixmem.refinement.gibbs import LOG_ETA
 from mixmem.typing import Array
 
@@ -41,13 +44,15 @@ NEWTON_STEPS, NEWTON_CLOSE = 5, 1e-6
 class Integrated:
     """Theta (rows, k) and alpha (k,) after the rounds.
 
-    ``changes`` are theta's, root mean square, round by round; ``eta`` is the strength of its prior.
+    ``changes`` are theta's, root mean square, round by round; ``eta`` is the strength of its prior, None without
+    rounds; ``corners`` is theta's change when all components were moved together, None if they were not.
     """
 
     theta: Array
     alpha: Array
-    eta: float
+    eta: float | None
     changes: tuple[float, ...]
+    corners: float | None = None
 
     def ordered(self, order: NDArray[np.int64]) -> Integrated:
         """Return the same with components in another order."""
@@ -58,23 +63,35 @@ def integrate_memberships(
     table: Encoded, theta: Array, alpha: Array, *, progress: Progress, rounds: int = ROUNDS
 ) -> Integrated:
     """Run rounds from theta (rows, k) and alpha (k,), of which the sum stays and the shares follow the memberships."""
+    with progress.stage("integrated", rounds + 1) as step:
+        found = Integrated(theta, alpha, None, ())
+        if rounds:
+            found = _rounds(table, theta, alpha, rounds, step)
+        if can_move(table, len(alpha)):
+            moved = move_corners(table, found.theta, found.alpha)
+            found = replace(found, theta=moved.theta, alpha=moved.alpha, corners=moved.moved)
+        step(1)
+    return found
+
+
+def _rounds(table: Encoded, theta: Array, alpha: Array, rounds: int, step: Callable[[int], None]) -> Integrated:
+    """Run rounds of EM."""
     cells, weights = LikelihoodTable(table), table.each
     modes = fit_rows(table, theta, alpha, memberships="mode").memberships
     means = modes.copy()
     changes: list[float] = []
     eta = 0.0
-    with progress.stage("integrated", rounds) as step:
-        for made in range(rounds):
-            counts, squares = _expected(cells, weights, theta, alpha, modes, means)
-            if made == 0:
-                held = cells.level_counts(counts)
-                eta = learned_eta(held * squares / np.maximum(counts.sum(axis=0), 1e-300), cells)
-            new = cells.fitted(counts, theta, eta)
-            changes.append(float(np.sqrt(((new - theta) ** 2).mean())))
-            theta = new
-            share = np.average(means, axis=0, weights=weights)
-            alpha = alpha.sum() * share / share.sum()
-            step(1)
+    for made in range(rounds):
+        counts, squares = _expected(cells, weights, theta, alpha, modes, means)
+        if made == 0:
+            held = cells.level_counts(counts)
+            eta = learned_eta(held * squares / np.maximum(counts.sum(axis=0), 1e-300), cells)
+        new = cells.fitted(counts, theta, eta)
+        changes.append(float(np.sqrt(((new - theta) ** 2).mean())))
+        theta = new
+        share = np.average(means, axis=0, weights=weights)
+        alpha = alpha.sum() * share / share.sum()
+        step(1)
     return Integrated(theta, alpha, eta, tuple(changes))
 
 

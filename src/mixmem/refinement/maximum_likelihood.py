@@ -53,7 +53,7 @@ def numbers_refitted(
         return theta
     with progress.stage("numbers"):
         cells = LikelihoodTable(table)
-        memberships = memberships_inside(fit_rows(table, theta, alpha, memberships="mode").memberships)
+        memberships = memberships_inside(fit_rows(table, theta, alpha).memberships)
         extra: Array | float = 0.0
         if everywhere is not None:
             own = held_cells(table, theta, alpha).root[0] * cells.likelihoods(theta)
@@ -67,11 +67,28 @@ def numbers_refitted(
     return theta
 
 
+def stepped(table: Encoded, theta: Array, alpha: Array) -> Array:
+    """Return theta (rows, k) after one EM step, given the memberships that go with it.
+
+    Where the model does not hold, moments may put levels at zero in components whose rows show them, and every such row
+    is all but impossible. Each component is taken to hold a row of the table's means besides, so that a level which it
+    does not show is not impossible either.
+    """
+    cells = LikelihoodTable(table)
+    memberships = memberships_inside(fit_rows(table, theta, alpha).memberships)
+    usual = np.zeros((cells.n_rows, 1))
+    for column, start, absent in zip(cells.codes.T, cells.starts, cells.absent, strict=True):
+        held = np.bincount(column, table.each)[: absent if absent >= 0 else None]
+        usual[start : start + len(held), 0] += held / table.total
+    steps = EMSteps(Cells(cells.codes, cells.starts, cells.absent), _rule(cells, table), table.weights, usual)
+    return steps.step(Point(theta, memberships)).to.theta
+
+
 def held_cells(table: Encoded, theta: Array, alpha: Array, first_stretch: int = 0) -> RowSum:
     """Return sums over rows which, times the cells' likelihoods, are the cells held (table's rows, k), given the rows'
     memberships."""
     cells = LikelihoodTable(table)
-    x = memberships_inside(fit_rows(table, theta, alpha, memberships="mode").memberships)
+    x = memberships_inside(fit_rows(table, theta, alpha).memberships)
     slopes, likely = np.empty_like(x), np.ascontiguousarray(cells.likelihoods(theta))
 
     def fill(first: int, partials: Arrays) -> None:
@@ -95,12 +112,9 @@ def _rule(cells: LikelihoodTable, table: Encoded) -> Rule:
 def dirichlet_of(memberships: Array, weights: Array | None = None) -> Array:
     """The alpha (k,) of a Dirichlet distribution with the means and the total variance of memberships (n, k).
 
-        >>> from collections.abc import Callable
-
-    import numpy as np
-        >>> drawn = np.random.default_rng(0).dirichlet([0.2, 0.6], 5000)
-        >>> dirichlet_of(drawn).round(1)
-        array([0.2, 0.6])
+    >>> drawn = np.random.default_rng(0).dirichlet([0.2, 0.6], 5000)
+    >>> dirichlet_of(drawn).round(1)
+    array([0.2, 0.6])
     """
     mean = np.average(memberships, axis=0, weights=weights)
     variance = np.average((memberships - mean) ** 2, axis=0, weights=weights).sum()

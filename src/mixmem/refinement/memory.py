@@ -22,7 +22,7 @@ from mixmem.moments.block_factorization import BATCH_BYTES
 from mixmem.moments.estimate import Settings
 from mixmem.moments.memory import block_bytes, block_shape, kept_sums
 from mixmem.refinement.ascent import DEPTH
-from mixmem.refinement.gibbs import CHAINS, MOST_BATCHES
+from mixmem.refinement.gibbs import CHAINS, batches_for
 from mixmem.typing import Positions
 
 NAMED = 3
@@ -98,7 +98,7 @@ def _refining(table: Encoded, k: int, method: str | None) -> int:
     always = laid_out + 3 * (rows + cells)
     if method == "gibbs":
         # per chain: components of cells, counts; per batch three records of theta, stacked for the diagnostics
-        return always + CHAINS * (n * draws + rows + 12 * cells) + 7 * CHAINS * MOST_BATCHES * cells
+        return always + CHAINS * (n * draws + rows + 12 * cells) + 7 * CHAINS * batches_for(table.codes.size, k) * cells
     if method == "integrated":  # modes, means and sums by row blocks
         return always + 2 * rows + 3 * cells + min(-(-n // ROW_BLOCK) * cells, max(WAVE_BYTES, cells))
     if method == "em":

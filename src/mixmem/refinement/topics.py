@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mixmem.data.document_pieces import AnyDocuments, DocumentPieces
 from mixmem.data.documents import Documents
 from mixmem.errors import InputError
 from mixmem.moments.documents import topics_from_moments
@@ -73,12 +74,20 @@ class TopicFit:
 
 
 def fit_topics(
-    corpus: Documents, settings: TopicSettings, seed: np.random.SeedSequence, progress: Progress
+    corpus: AnyDocuments, settings: TopicSettings, seed: np.random.SeedSequence, progress: Progress
 ) -> TopicFit:
     """Return the topics of documents: a start, sweeps, alpha and beta, and sweeps until they settle."""
     refine = chosen_refinement(corpus, settings)
-    if refine == "cvb0" and 4 * corpus.n_nonzeros * settings.n_topics > HELD_BYTES:
+    beyond = 4 * corpus.n_nonzeros * settings.n_topics > HELD_BYTES
+    if refine == "cvb0" and beyond:
         return _from_sample(corpus, settings, seed, progress)
+    if isinstance(corpus, DocumentPieces):
+        if beyond:
+            raise InputError(
+                f"refine={refine!r} holds the shares of all documents in memory, and these are "
+                f"{corpus.n_documents:,} in {len(corpus.files)} files; expected refine='cvb0', or a part of the files"
+            )
+        corpus = corpus.all
     return _fit_held(corpus, settings, refine, seed, progress)
 
 
@@ -111,7 +120,7 @@ def _fit_held(
     )  # fmt: skip
 
 
-def chosen_refinement(corpus: Documents, settings: TopicSettings) -> str | None:
+def chosen_refinement(corpus: AnyDocuments, settings: TopicSettings) -> str | None:
     """Return the refinement: what is asked for; of "auto", maximum likelihood where counts are large."""
     if settings.refine == "auto":
         large = float(corpus.lengths.sum()) > LARGE_COUNT * max(corpus.n_nonzeros, 1)
@@ -170,7 +179,7 @@ def _maximised(counts: Counts, prior: Prior, start: str, trials: dict[str, float
 
 
 def _from_sample(
-    corpus: Documents, settings: TopicSettings, seed: np.random.SeedSequence, progress: Progress
+    corpus: AnyDocuments, settings: TopicSettings, seed: np.random.SeedSequence, progress: Progress
 ) -> TopicFit:
     """Return the topics of more documents than can be held: of a sample first, then by passes over all of them."""
     share = SAMPLE_BYTES / (4.0 * corpus.n_nonzeros * settings.n_topics)
@@ -178,10 +187,13 @@ def _from_sample(
     rows = np.sort(np.random.default_rng(seed.spawn(1)[0]).choice(corpus.n_documents, size, replace=False))
     first = _fit_held(corpus.take(rows), settings, "cvb0", seed, progress)
     prior = prior_of(first.alpha, first.beta, settings)
-    topics, words = first.topics, np.zeros((0, 0), dtype=np.float32)
-    with progress.stage("passes", PASSES * len(corpus.batches)) as done:
+    topics, words = first.topics, np.zeros((0, 0))
+    with progress.stage("passes", PASSES * corpus.n_blocks) as done:
         for _ in range(PASSES):
-            words = passed_counts(corpus, topics, prior, done)
+            words = np.zeros((corpus.n_words, len(prior.alpha)))
+            for block in corpus.blocks():
+                words += passed_counts(block, topics, prior)
+                done(1)
             topics = topics_of(words, prior)
     weights = words.sum(axis=0, dtype=np.float64)[: prior.n_topics]
     return replace(first, topics=topics, weights=weights)

@@ -13,7 +13,8 @@ array([[3., 0.]])
 
 from mixmem.kernels.reference.admixture import box_steps, locus_sums, row_sums
 from mixmem.kernels.reference.blocks import factorize_one
-from mixmem.kernels.reference.counts import block_triples, count_cells
+from mixmem.kernels.reference.corners import corner_sums, row_gaussians
+from mixmem.kernels.reference.counts import block_triples, count_cells, plain_triples
 from mixmem.kernels.reference.crowd import (
     by_task,
     excess_agreement,
@@ -45,18 +46,20 @@ from mixmem.kernels.reference.gibbs import assign_cells, drawn, membership_poste
 from mixmem.kernels.reference.grams import gram_sums
 from mixmem.kernels.reference.importance import importance_sums
 from mixmem.kernels.reference.joint import diagonalizing_sweep
-from mixmem.kernels.reference.layout import turn
+from mixmem.kernels.reference.layout import turn, turn_bytes
 from mixmem.kernels.reference.long_rows import integrated_pass, posterior_memberships
 from mixmem.kernels.reference.nodes import mix_at_nodes, node_sums
+from mixmem.kernels.reference.noise import noise_evidence, noise_levels
 from mixmem.kernels.reference.nqp import descend_rows, exact_row, exact_rows, pqp_rows
-from mixmem.kernels.reference.passes import add_features, group_sums, pair_sums, scatter_sums
+from mixmem.kernels.reference.passes import add_features, add_joined, group_sums, pair_sums, scatter_sums
 from mixmem.kernels.reference.simplex import cholesky, memberships
 from mixmem.kernels.reference.special import log_gamma
-from mixmem.kernels.reference.streams import log_gamma_draw, mixed, stream, unit
+from mixmem.kernels.reference.streams import log_gamma_draw, mixed, mixed_bits, stream, unit
 from mixmem.kernels.reference.tokens import begin_tokens, draw_tokens, move_tokens
 
 __all__ = [
     "add_features",
+    "add_joined",
     "add_to_totals",
     "add_to_words",
     "assign_cells",
@@ -67,6 +70,7 @@ __all__ = [
     "cholesky",
     "collapsed_sweep",
     "community_pass",
+    "corner_sums",
     "count_cells",
     "descend_rows",
     "diagonalizing_sweep",
@@ -97,11 +101,16 @@ __all__ = [
     "minimax_pass",
     "mix_at_nodes",
     "mixed",
+    "mixed_bits",
     "move_tokens",
     "node_sums",
+    "noise_evidence",
+    "noise_levels",
     "pair_sums",
+    "plain_triples",
     "posterior_memberships",
     "pqp_rows",
+    "row_gaussians",
     "row_sums",
     "rows_above",
     "scatter_sums",
@@ -112,6 +121,7 @@ __all__ = [
     "to_probabilities",
     "topic_inverses",
     "turn",
+    "turn_bytes",
     "unit",
     "vote_pass",
     "vote_shares",

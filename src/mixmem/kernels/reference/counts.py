@@ -35,3 +35,11 @@ def block_triples(codes, weights, members, cells, local, sizes, levels, shares, 
         b_b = rows_of(block, 1, range(sizes[block, 1]), out.shape[2])
         b_c = rows_of(block, 2, range(sizes[block, 2]), out.shape[3])
         out[block] += np.einsum("i,ia,ib,ic->abc", weights, b_a, b_b, b_c)
+
+
+def plain_triples(
+    codes, members, cells, local, sizes, n_members, levels, steps, bounds, starts, n_joined, first, last, out
+):
+    """Add to out the third moments of blocks whose cells have one level each; how variables are joined is no matter."""
+    shares = np.ones((len(levels), 1))
+    block_triples(codes, (), members, cells, local, n_members, levels[:, None], shares, first, last, out)

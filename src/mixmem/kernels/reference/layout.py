@@ -6,3 +6,8 @@ from __future__ import annotations
 def turn(columns, rows):
     """Fill rows with the transpose of columns."""
     rows[:] = columns.T
+
+
+def turn_bytes(columns, rows):
+    """Fill rows with the transpose of columns."""
+    turn(columns, rows)

@@ -31,16 +31,15 @@ def tilted(mean, variance, a):
     return center, max(w @ x**2 / w.sum() - center**2, 1e-12 * variance)
 
 
-def gaussian(hessian, x, alpha, skew, precise, pull):
-    """Return mean (k,) and covariance (k, k) of memberships whose likelihood is a Gaussian with this Hessian at x.
+def gaussian(hessian, slope, alpha, precise, pull):
+    """Return mean (k,) and covariance (k, k) of memberships x of log-likelihood slope' x - x' hessian x / 2.
 
-    The gradient there is hessian @ x + skew. Every factor of the prior is a Gaussian, too, in place: its precision
-    (k,), and that times its mean, the pull (k,).
+    Every factor of the prior is a Gaussian, too, in place: its precision (k,), and that times its mean, the pull (k,).
     """
     tie = 1e4 * np.diag(hessian).max()
     for made in range(9):
         spread = np.linalg.inv(hessian + tie + np.diag(precise))
-        mean = spread @ (2.0 * hessian @ x + skew + tie + pull)
+        mean = spread @ (slope + tie + pull)
         change = 0.0
         for h, variance in enumerate(np.diag(spread)):
             others = 1.0 / variance - precise[h]
@@ -55,14 +54,23 @@ def gaussian(hessian, x, alpha, skew, precise, pull):
     return mean, spread
 
 
+def laid_out(cells, x, alpha):
+    """Return Hessian (k, k) and slope (k,) of the Gaussian that stands for the likelihood of a row of cells (p, k).
+
+    x is the row's mode; the factors of the prior (2, k) that go with it are returned, too.
+    """
+    shares = cells / (cells @ x)[:, None]
+    hessian, factors = shares.T @ shares, np.stack([alpha / x**2, 2.0 * alpha / x])
+    slope = 2.0 * hessian @ x
+    mean, spread = gaussian(hessian, slope, alpha, *factors)
+    second = spread + np.outer(mean - x, mean - x)
+    return hessian, slope + shares.T @ ((shares @ second) * shares).sum(axis=1), factors
+
+
 def posterior(cells, x, alpha):
     """Return mean (k,) and covariance (k, k) of the memberships of a row of cells (p, k), whose mode is x."""
-    shares = cells / (cells @ x)[:, None]
-    hessian, factors = shares.T @ shares, (alpha / x**2, 2.0 * alpha / x)
-    mean, spread = gaussian(hessian, x, alpha, 0.0, *factors)
-    second = spread + np.outer(mean - x, mean - x)
-    skew = shares.T @ ((shares @ second) * shares).sum(axis=1)
-    mean, spread = gaussian(hessian, x, alpha, skew, *factors)
+    hessian, slope, factors = laid_out(cells, x, alpha)
+    mean, spread = gaussian(hessian, slope, alpha, *factors)
     inside = np.maximum(mean, 1e-12)
     if not abs(inside.sum() - 1.0) < 0.01:
         return x.copy(), np.zeros_like(hessian)

@@ -25,21 +25,32 @@ def scatter_sums(codes, starts, members, values, first_block, partials):
         np.add.at(partials[b], starts + codes[rows][:, members], values[rows, None, :])
 
 
-def pair_sums(codes, weights, starts, members, table, totals, slope, k, first_block, partials, squares):
+def joined_cells(codes, members, steps, bounds, starts):
+    """Return the joined cells of every row (n, joined)."""
+    return starts + np.add.reduceat(codes[:, members].astype(np.int64) * steps, bounds[:-1], axis=1)
+
+
+def add_joined(codes, members, steps, bounds, starts, table, u, y):
+    """Add to every row of u and y the halves of the table's rows that its joined cells select."""
+    found = table[joined_cells(codes, members, steps, bounds, starts)].sum(axis=1)
+    u += found[:, : u.shape[1]]
+    y += found[:, u.shape[1] :]
+
+
+def pair_sums(
+    codes, weights, cells, sizes, members, steps, bounds, starts, table, u_all, y_all, slope, first_block, partials,
+    squares,
+):  # fmt: skip
     """Fill the block sums of b_ij g_i' and of u * u, with g = u * u - slope * u + y from the other variables."""
-    n, width = len(codes), partials.shape[2]
-    weights = weights if len(weights) else np.ones(n)
-    rest = totals.copy()
+    u, y = u_all.copy(), y_all.copy()
     if len(table):
-        rest -= table[starts + codes[:, members]].sum(axis=1)
-    u, y = rest[:, :k], rest[:, width : width + k]
-    g = np.zeros((n, width))
-    g[:, :k] = weights[:, None] * (u * u - slope[:k] * u + y)
-    scatter_sums(codes, starts, members, g, first_block, partials)
-    squares[:] = 0.0
+        add_joined(codes, members, steps, bounds, starts, -table, u, y)
+    weights = weights if len(weights) else np.ones(len(codes))
+    g = weights[:, None] * (u * u - slope * u + y)
+    scatter_sums(codes, cells, members, g, first_block, partials)
     for b in range(len(squares)):
-        rows = block_rows(n, first_block + b)
-        squares[b, :k] = weights[rows] @ (u[rows] * u[rows])
+        rows = block_rows(len(codes), first_block + b)
+        squares[b] = weights[rows] @ (u[rows] * u[rows])
 
 
 def group_sums(
@@ -47,14 +58,15 @@ def group_sums(
 ):
     """Fill the block sums of :func:`pair_sums` for every group, from the features of all variables at once."""
     width = partials.shape[2]
-    joined = starts + np.add.reduceat(codes[:, members].astype(np.int64) * steps, bounds[:-1], axis=1)
+    joined = joined_cells(codes, members, steps, bounds, starts)
     totals = table[joined].sum(axis=1)
     partials[:] = 0.0
     for a in range(len(groups) - 1):
-        some = slice(bounds[groups[a]], bounds[groups[a + 1]])
-        own = totals - table[joined[:, groups[a] : groups[a + 1]]].sum(axis=1)
-        sums, square = np.zeros_like(partials), np.zeros((len(partials), width))
-        nothing = np.empty((0, 2 * width))
-        pair_sums(codes, weights, cells[some], members[some], nothing, own, slopes[a], width, first_block, sums, square)
+        some, parts = slice(groups[a], groups[a + 1]), slice(bounds[groups[a]], bounds[groups[a + 1]])
+        rest = totals - table[joined[:, some]].sum(axis=1)
+        sums, nothing = np.empty_like(partials), np.empty((0, 2 * width))
+        pair_sums(
+            codes, weights, cells[parts], sizes[parts], members[parts], steps[parts], bounds[some], starts[some],
+            nothing, rest[:, :width], rest[:, width:], slopes[a], first_block, sums, squares[:, a],
+        )  # fmt: skip
         partials += sums
-        squares[:, a] = square

@@ -7,13 +7,18 @@ import math
 _LARGEST = 2**64 - 1
 
 
+def mixed_bits(state):
+    """Return the 64 random bits that belong to a state of the splitmix64 generator."""
+    z = int(state)
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & _LARGEST
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & _LARGEST
+    return z ^ (z >> 31)
+
+
 def mixed(state):
     """Return the next state and 64 random bits of the splitmix64 generator."""
     state = (int(state) + 0x9E3779B97F4A7C15) & _LARGEST
-    z = state
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & _LARGEST
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & _LARGEST
-    return state, z ^ (z >> 31)
+    return state, mixed_bits(state)
 
 
 def unit(bits):

@@ -10,7 +10,8 @@ import pytest
 
 from mixmem import GDLM, FitWarning, simulate_gdlm
 from mixmem.moments.estimate import PlanReport
-from mixmem.results.doubts import Evidence, LookedBack, doubts
+from mixmem.results.doubts import Evidence, LookedBack, agreement_of, doubts
+from mixmem.selection.halves import FoundAgain
 from mixmem.selection.structure import Structure
 
 DRAWN = simulate_gdlm(400, 8, 3, alpha=0.2, random_state=0)
@@ -104,6 +105,33 @@ def test_components_that_coincide():
     assert "components 1 and 3 are the same" in found[0].text
 
 
+def graded(seed, load=2.0):
+    """Answers in four steps that one factor drives."""
+    rng = np.random.default_rng(seed)
+    answers = rng.standard_normal((1000, 1)) * rng.uniform(0.6, 1.0, 12) * load + rng.logistic(size=(1000, 12))
+    return (answers[..., None] > [-1.0, 0.0, 1.0]).sum(axis=2)
+
+
+def test_steps_along_one_scale_are_told():
+    model = GDLM(3, alpha0=0.5, refine=None, random_state=0).fit(graded(0))
+    (notice,) = [notice for notice in model.report_.warnings if notice.code == "one-scale"]
+    assert notice.severity == "minor"
+    means = np.add.reduceat(
+        model.theta_.filter(like="component_").to_numpy() * np.tile(np.arange(4.0), 12)[:, None], np.arange(0, 48, 4)
+    ).mean(axis=0)
+    order = np.argsort(means)
+    said = [f"in the order {a + 1}, {b + 1} and {c + 1} each" for a, b, c in (order, order[::-1])]
+    assert any(text in notice.message for text in said)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_kinds_of_rows_are_no_steps(k):
+    for seed in range(3):
+        drawn = simulate_gdlm(500, 15, k, alpha=0.2, random_state=seed)
+        model = GDLM(k, alpha0=0.2 * k, refine=None, random_state=0).fit(drawn.encoded)
+        assert "one-scale" not in {notice.code for notice in model.report_.warnings}
+
+
 def test_a_start_without_guarantee_is_told():
     assert codes(told(way="latent classes")) == [("no-guarantee", "minor")]
 
@@ -122,7 +150,7 @@ def test_python_warns_of_serious_ones_by_our_class():
     assert not model.report_.structure.found
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert GDLM(3, alpha0=0.6, refine=None, random_state=0).fit(DRAWN.codes).report_.warnings == []
+        assert GDLM(3, alpha0=0.6, refine=None, random_state=0).fit(DRAWN_WIDER.codes).report_.warnings == []
 
 
 def test_maxima_that_lie_apart_are_told():
@@ -144,6 +172,8 @@ def test_copies_are_told():
     [
         ("mixmem.models._learner", "structure_of", "a look at the table's structure"),
         ("mixmem.models._learner", "fit_rows", "a look at the rows' memberships"),
+        ("mixmem.models._learner", "found_again", "a look at halves of the rows"),
+        ("mixmem.models._learner", "agreement_of", "a look at halves of the rows"),
         ("mixmem.refinement.choose", "row_likelihood", "the likelihood of rows before and after refinement"),
     ],
 )
@@ -152,8 +182,76 @@ def test_a_fit_is_not_lost_to_a_look_at_it(monkeypatch, place, name, told):
         raise ZeroDivisionError("by chance")
 
     monkeypatch.setattr(f"{place}.{name}", fail)
-    method = None if name == "structure_of" else "gibbs"
+    method = "gibbs" if name in ("fit_rows", "row_likelihood") else None
     model = GDLM(2, alpha0=0.4, refine=method, random_state=0).fit(DRAWN.encoded.take(slice(0, 60)))
     (notice,) = [notice for notice in model.report_.warnings if notice.code == "diagnostic-failed"]
     assert notice.message.startswith(f"{told} could not be made (ZeroDivisionError: by chance)")
     assert model.transform(DRAWN.encoded).shape == (400, 2)
+
+
+def halves(agreement, gain, converged=True):
+    """What halves of the rows say, with components in another order than the fit's."""
+    order = np.array([2, 0, 1])
+    likelier = None if gain is None else (gain[0] + gain[1] * np.sqrt(3.0) * np.array([-1.0, -1.0, 1.0, 1.0]),)
+    one = FoundAgain((DRAWN.theta[:, order],), (np.asarray(agreement)[order] - 0.01,), likelier, np.ones(4))
+    other = FoundAgain((DRAWN.theta,), (np.asarray(agreement) + 0.01,), likelier, np.ones(4))
+    again = one.and_with(other)
+    known = agreement_of(DRAWN.schema, DRAWN.theta, again)
+    assert known == pytest.approx(agreement)
+    looked = LookedBack(THERE, None, None, again=again, agreement=known)
+    return doubts(
+        Evidence(DRAWN.schema, DRAWN.theta, DRAWN.alpha, np.ones(400), converged, "", "moments", False, looked)
+    )
+
+
+def test_components_that_halves_of_the_rows_agree_on_are_not_doubted():
+    assert halves([0.9, 0.95, 0.99], (0.2, 0.01)) == halves([0.9, 0.95, 0.99], None) == []
+
+
+def test_advice_on_convergence_goes_by_what_halves_show():
+    (notice,) = halves([0.9, 0.95, 0.99], (0.2, 0.01), converged=False)
+    assert notice.code == "not-converged"
+    assert notice.remedy.startswith("halves of the rows show the same components, so compare fits with other seeds:")
+    for found in (halves([0.9, 0.95, 0.2], (0.2, 0.01), False), halves([0.9, 0.95, 0.99], (-0.2, 0.01), False)):
+        assert found[0].remedy.startswith("look with `mixmem choose-k`")
+
+
+def test_a_component_that_is_not_found_again_is_named():
+    (notice,) = halves([0.9, -0.1, 0.7], (0.2, 0.01))
+    assert (notice.code, notice.severity) == ("not-found-again", "serious")
+    assert notice.text.startswith(
+        "component 2 was not found again: learned from either half of the rows, it agrees by 0.00 (1 is the same, 0.85 "
+        "is asked for); do not interpret it; look with"
+    )
+    (notice,) = halves([0.1, 0.2, 0.99], None)
+    assert "components 1 and 2 were not found again" in notice.message
+    assert "they agree by 0.10 and 0.20" in notice.message
+
+
+def test_a_component_that_is_found_less_well_is_a_minor_doubt():
+    (notice,) = halves([0.9, 0.95, 0.7], (0.2, 0.01))
+    assert (notice.code, notice.severity) == ("found-less-well", "minor")
+    assert notice.message.startswith("component 3 is found less well")
+
+
+def test_components_that_other_rows_do_not_need_are_too_many():
+    (notice,) = halves([0.9, 0.95, 0.2], (-0.031, 0.004))
+    assert (notice.code, notice.severity) == ("too-many-components", "serious")
+    assert notice.text.startswith(
+        "rows that were not fitted are more likely with 2 components than with 3, by 0.031 ± 0.004 per row; halves of "
+        "the rows agree least on component 3, by 0.20 (1 is the same, 0.85 is asked for); fit fewer components"
+    )
+    (notice,) = halves([0.9, 0.95, 0.9], (-0.031, 0.004))
+    assert notice.text.startswith(
+        "rows that were not fitted are more likely with 2 components than with 3, by 0.031 ± 0.004 per row; fit fewer"
+    )
+
+
+@pytest.mark.parametrize("refine", [None, "em"])
+def test_a_fit_with_too_many_components_says_so(refine):
+    drawn = simulate_gdlm(600, 12, 2, alpha=0.05, random_state=1)
+    with pytest.warns(FitWarning, match="more likely with 2 components than with 3"):
+        model = GDLM(3, alpha0=0.1, refine=refine, random_state=0).fit(drawn.encoded)
+    assert len(model.report_.agreement) == 3
+    again = type(model.report_).from_plain(model.report_.to_plain())
+    assert again.agreement == model.report_.agreement

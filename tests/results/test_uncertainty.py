@@ -13,7 +13,14 @@ from mixmem import GDLM, Coding, InputError, Schema, Variable, align_components,
 from mixmem.data.encode import Encoded
 from mixmem.progress import Progress
 from mixmem.refinement.choose import choose_method
-from mixmem.results.uncertainty import GROUPS, beta_interval, jackknife, symmetric_interval
+from mixmem.results.uncertainty import (
+    GROUPS,
+    beta_interval,
+    effective_draws,
+    jackknife,
+    of_draws,
+    symmetric_interval,
+)
 
 TABLE = simulate_gdlm(1000, 15, 3, random_state=5)
 
@@ -154,20 +161,20 @@ def table_of(n_rows, n_variables, kind="categorical", weights=None):
 
 def test_auto_refines_short_rows_and_long_ones_and_says_why():
     assert choose_method("auto", table_of(1000, 25), 5)[0] == "gibbs"
-    method, reason = choose_method("auto", table_of(1000, 1000), 5)
+    method, reason, _ = choose_method("auto", table_of(2000, 1000), 5)
     assert method == "integrated"
     assert "1000 variables" in reason
-    method, reason = choose_method("auto", table_of(10_000_000, 100), 5)
+    method, reason, _ = choose_method("auto", table_of(10_000_000, 100), 5)
     assert method is None
     assert "minutes" in reason
     assert choose_method("auto", table_of(1000, 25), 1)[0] is None
-    assert choose_method("em", table_of(10, 10), 2) == ("em", "asked for")
+    assert choose_method("em", table_of(10, 10), 2)[:2] == ("em", "asked for")
 
 
 def test_how_weighted_rows_and_genotypes_are_refined():
     whole, halves = np.full(1000, 3.0), np.full(1000, 0.5)
     assert choose_method("auto", table_of(1000, 25, weights=whole), 5)[0] == "gibbs"
-    method, reason = choose_method("auto", table_of(1000, 25, weights=halves), 5)
+    method, reason, _ = choose_method("auto", table_of(1000, 25, weights=halves), 5)
     assert method is None
     assert "no whole numbers" in reason
     with pytest.raises(InputError, match="weights that are no whole numbers"):
@@ -202,3 +209,42 @@ def test_goodness_of_fit_names_a_copied_question():
     frame["copy"] = frame["x3"]
     fitted = GDLM(3, alpha0=0.3, random_state=0).fit(frame)
     assert set(fitted.goodness_of_fit(frame).variables.variable[:2]) == {"x3", "copy"}
+
+
+def slow_draws(correlation, size, rng):
+    """Return two chains of a standard normal law, each draw correlated with the one before, above 5."""
+    steps = rng.normal(size=(2, size))
+    draws = np.empty((2, size))
+    draws[:, 0] = steps[:, 0]
+    for t in range(1, size):
+        draws[:, t] = correlation * draws[:, t - 1] + np.sqrt(1.0 - correlation**2) * steps[:, t]
+    return 5.0 + draws.ravel()
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
+def test_effective_draws_are_those_of_the_correlation(correlation):
+    rng = np.random.default_rng(0)
+    found = np.mean([effective_draws(slow_draws(correlation, 2000, rng)) for _ in range(20)])
+    assert found == pytest.approx(4000 * (1 - correlation) / (1 + correlation), rel=0.15)
+
+
+def test_draws_that_are_all_the_same_count_as_they_are():
+    assert effective_draws(np.zeros(300)) == 300
+    assert of_draws(np.zeros(300), 0.95, 1.0) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.9, 0.98])
+def test_intervals_from_slow_chains_hold_the_truth(correlation):
+    """Plain quantiles of 2 x 150 draws hold another draw of the law in 95, 92 and 83 % of 1,000 such chains."""
+    rng = np.random.default_rng(1)
+    held = []
+    for _ in range(400):
+        _, low, high = of_draws(slow_draws(correlation, 150, rng), 0.95, np.inf)
+        held.append(low <= 5.0 + rng.normal() <= high)
+    assert 0.92 <= np.mean(held) <= 0.99
+
+
+def test_the_interval_of_a_share_ends_at_its_bounds():
+    draws = np.random.default_rng(2).uniform(0.0, 1.0, 8).repeat(50)
+    _, low, high = of_draws(draws, 0.95, 1.0)
+    assert (low, high) == (0.0, 1.0)

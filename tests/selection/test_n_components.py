@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,16 +11,8 @@ from mixmem import InputError, choose_k, encode, simulate_gdlm
 from mixmem.engine.local import threads
 from mixmem.results.simulate import simulate_mixed
 from mixmem.selection import n_components as choice
-from mixmem.selection.n_components import (
-    Spectrum,
-    _agreement,
-    _covariance,
-    _notes,
-    _reasons,
-    _recommend,
-    _table,
-    moment_spectrum,
-)
+from mixmem.selection.compare_k import recommend
+from mixmem.selection.n_components import Spectrum, _covariance, _notes, _reasons, _table, moment_spectrum
 
 COLUMNS = ["k", "held_out", "held_out_se", "stability", "stability_worst", "singular_value", "noise"]
 
@@ -119,16 +112,16 @@ def test_the_largest_k_that_holds():
     row = np.random.default_rng(0).normal(-30.0, 5.0, 1000)  # what a row has under every k cancels
     swing = np.resize([1.0, -1.0], 1000)
     rising = np.array([row - 3.0, row - 0.2, row + swing, row + 0.01])
-    chosen, held_out, error = _recommend(rising, np.ones(4))
+    chosen, held_out, error = recommend(rising, np.ones(4))
     assert chosen == 2  # the last is no better by more than the error
     np.testing.assert_allclose(held_out, rising.mean(axis=1))
     np.testing.assert_allclose(error, [*[np.sqrt(1 / 999)] * 2, 0.0, np.sqrt(1 / 999)], atol=1e-12)
     # what other rows do not show again does not hold, however likely it makes them
-    assert _recommend(rising, np.array([1.0, 0.9, 0.2, 0.9]))[0] == 3
-    assert _recommend(rising, np.array([1.0, 0.9, 0.2, 0.2]))[0] == 1
-    assert _recommend(rising, np.array([1.0, 0.2, 0.2, 0.2]))[0] == 0
+    assert recommend(rising, np.array([1.0, 0.9, 0.2, 0.9]))[0] == 3
+    assert recommend(rising, np.array([1.0, 0.9, 0.2, 0.2]))[0] == 1
+    assert recommend(rising, np.array([1.0, 0.2, 0.2, 0.2]))[0] == 0
     # what holds and makes rows less likely is passed over
-    assert _recommend(np.array([row - 3.0, row, row - 1.0, row + 0.5]), np.ones(4))[0] == 3
+    assert recommend(np.array([row - 3.0, row, row - 1.0, row + 0.5]), np.ones(4))[0] == 3
 
 
 def test_reasons_for_what_is_not_plain():
@@ -168,6 +161,17 @@ def test_copies_are_named_where_k_is_chosen():
     )
 
 
+def test_a_table_of_counts_is_the_rows_it_stands_for():
+    rows = simulate_gdlm(400, 5, 2, n_levels=2, random_state=0).frame
+    counts = rows.value_counts().reset_index(name="n")
+    by_weight = choose_k(encode(counts, weight="n"), (2, 3), alpha0=0.3, n_splits=1, random_state=0)
+    repeated = counts.loc[counts.index.repeat(counts["n"])].drop(columns="n").reset_index(drop=True)
+    by_rows = choose_k(repeated, (2, 3), alpha0=0.3, n_splits=1, random_state=0)
+    pd.testing.assert_frame_equal(by_weight.table, by_rows.table)
+    assert by_weight.n_rows == 400
+    assert "Looked at" not in by_weight.reason
+
+
 def test_two_variables_are_too_few(table):
     with pytest.raises(InputError, match="2 variables cannot tell how many components there are"):
         choose_k(table.codes[:, :2], (1, 4))
@@ -189,16 +193,6 @@ def test_singular_values_above_noise_count_the_components(k):
     assert len(spectrum.values) == len(spectrum.noise) == 8
     assert (np.diff(spectrum.values) <= 0).all()
     assert spectrum.n_components == k
-
-
-def test_agreement_of_components():
-    theta = np.random.default_rng(0).normal(size=(30, 3))
-    np.testing.assert_allclose(_agreement(theta, theta[:, [2, 0, 1]]), [1.0, 1.0])
-    other = theta.copy()
-    other[:, 1] = -other[:, 1]
-    mean, worst = _agreement(theta, other)
-    assert worst < mean < 1.0
-    assert _agreement(theta[:, :1], -theta[:, :1]).tolist() == [1.0, 1.0]
 
 
 # --- Bounds and refusals
@@ -245,3 +239,12 @@ def test_nonsense_is_refused(table, options, message):
 def test_too_few_rows_are_refused(table):
     with pytest.raises(InputError, match="the table has 19 rows; choosing k compares halves of the rows"):
         choose_k(table.codes[:19] % 2, (2, 3))
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_candidates_by_joblib_have_the_same_bits(backend):
+    table, asked = simulate_gdlm(300, 9, 2, random_state=0).frame, {"alpha0": 0.3, "n_splits": 1, "random_state": 0}
+    plain = choose_k(table, (2, 3), **asked)
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        other = choose_k(table, (2, 3), **asked)
+    pd.testing.assert_frame_equal(plain.table, other.table, check_exact=True)

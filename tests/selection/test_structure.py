@@ -11,7 +11,7 @@ import pytest
 from mixmem import encode, simulate_gdlm, simulate_mixed
 from mixmem.moments.sums import first_moments
 from mixmem.selection import structure
-from mixmem.selection.structure import Structure, structure_of
+from mixmem.selection.structure import Structure, copies_told, structure_of
 
 
 def looked(table):
@@ -97,8 +97,30 @@ def test_copies_are_named_and_are_no_structure():
     )
     found = looked(encode(frame))
     assert found.copies == (["c2", "again", "renamed"], ["x", "feet"])
+    assert found.together == ("say the same in every row", "rise together in every row")
     assert not found.found
     assert looked(encode(frame.assign(nearly=frame["c1"].where(frame.index != 599, "2")))).copies == found.copies
+
+
+def test_copies_are_held_by_enough_rows_and_told_truly():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({f"c{j}": rng.integers(0, 3, 400).astype(str) for j in range(4)})
+    frame["week"], frame["score"] = np.sort(rng.standard_normal(400)).round(3), rng.integers(20, 90, 400).astype(float)
+    frame = frame.assign(later=frame["week"] ** 3, again=frame["score"], word=frame["c0"])
+    for held, copies in ((15, ()), (60, (["c0", "word"], ["week", "later"], ["score", "again"]))):
+        part = frame.copy()
+        part.loc[held:, ["week", "later", "score", "again"]] = np.nan
+        found = looked(encode(part))
+        assert found.copies == (copies or (["c0", "word"],))
+        if copies:
+            here = "in the 60 rows that hold them"
+            assert found.together == ("say the same in every row", f"rise together {here}", f"say the same {here}")
+            assert copies_told(found.copies, found.together) == (
+                "'c0' and 'word' say the same in every row, and much the same do the columns of 2 further groups"
+            )
+    # where one is missing, and the other holds its largest value, they are no copies
+    apart = frame.assign(other=frame["score"].where(frame["score"] < frame["score"].max()))
+    assert all("other" not in group for group in looked(encode(apart)).copies)
 
 
 def test_what_the_first_look_does_not_see_a_second_does(monkeypatch):
@@ -117,3 +139,50 @@ def test_weights_that_repeat_rows_are_repeated_rows():
     twice = drawn.take(np.r_[0:200, 0:200])
     weighted = replace(drawn, weights=np.full(200, 2.0))
     assert looked(weighted).p_value == pytest.approx(looked(twice).p_value, rel=1e-3)
+
+
+@pytest.mark.parametrize(("n", "p"), [(300, 30), (1_000, 80)])  # small enough to be shuffled, and not
+def test_noise_with_uneven_weights_is_noise(n, p):
+    rng = np.random.default_rng(4)
+    tables = [replace(encode(rng.integers(0, 3, (n, p))), weights=rng.lognormal(0.0, 0.7, n)) for _ in range(20)]
+    found = np.array([looked(table).p_value for table in tables])
+    assert (found < 0.05).sum() <= 3
+    assert np.mean(found) > 0.3
+    drawn = simulate_gdlm(n, p, 3, alpha=0.3, random_state=0).encoded
+    assert looked(replace(drawn, weights=tables[0].weights)).found
+
+
+def test_doubtful_tables_with_whole_weights_are_shuffled_as_repeated_rows():
+    rng = np.random.default_rng(3)
+    table, weights = encode(rng.integers(0, 2, (200, 8))), np.ones(200)
+    weights[:20] = 2.0
+    found = looked(replace(table, weights=weights)).p_value
+    assert structure.DOUBTFUL[0] < found < structure.DOUBTFUL[1]
+    assert found == looked(table.take(np.repeat(np.arange(200), weights.astype(int)))).p_value
+
+
+def test_cubes_are_those_of_positive_eigenvalues_between_variables():
+    rng = np.random.default_rng(2)
+    z, share = rng.standard_normal((30, 4)), rng.dirichlet(np.ones(30))
+    owner = np.array([0, 0, 1, 2])
+    hollow = np.einsum("ia,ib,i->ab", z, z, share) * (owner[:, None] != owner)
+    values = np.linalg.eigvals(hollow).real
+    assert structure._cubes(z, owner[:, None] != owner, share) == pytest.approx((values[values > 0.0] ** 3).sum())
+
+
+@pytest.mark.parametrize("n_rows", [10_500, 30_000])
+def test_rare_levels_of_many_rows_are_no_structure(n_rows):
+    """A part of the rows is looked at first, and has variances of its own."""
+    rng = np.random.default_rng(3)
+    noise = encode(rng.choice(5, (n_rows, 12), p=[0.9, 0.06, 0.02, 0.015, 0.005]))
+    assert not structure_of(noise, first_moments(noise)).found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_drop_out_at_a_random_place_are_no_structure(seed):
+    rng = np.random.default_rng(seed)
+    cells = rng.integers(0, 4, (600, 60)).astype(float)
+    ends = np.where(rng.random(600) < 0.7, rng.integers(1, 60, 600), 60)
+    cells[np.arange(60) >= ends[:, None]] = np.nan
+    noise = encode(cells, kinds={f"x{j}": "categorical" for j in range(60)})
+    assert not structure_of(noise, first_moments(noise)).found

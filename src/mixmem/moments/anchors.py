@@ -16,15 +16,8 @@ from mixmem.data.schema import Schema
 from mixmem.data.soft_levels import starts_of
 from mixmem.errors import InputError
 from mixmem.moments.memory import BLOCK_BYTES, block_bytes
-from mixmem.moments.sums import (
-    BlockMoments,
-    FirstMoments,
-    cell_sums,
-    features_of,
-    first_moments,
-    mode_rows,
-    third_moments,
-)
+from mixmem.moments.sums import FirstMoments, cell_sums, features_of, first_moments, mode_rows
+from mixmem.moments.third_moments import BlockMoments, third_moments
 from mixmem.typing import Array, Modes
 
 SKETCH_CELLS, SKETCH_ROWS = 10_000_000, (1_000, 20_000)

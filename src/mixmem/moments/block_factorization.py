@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from mixmem.data.encode import Encoded
+from mixmem.engine.local import in_tasks, n_tasks
 from mixmem.moments.anchors import Plan
 from mixmem.moments.matching import Matching, match_columns
 from mixmem.moments.solvers import decompose, random_start, solver_for
 from mixmem.moments.solvers.compressed import compressed_pqp
 from mixmem.moments.solvers.contract import Effort, Factorization, Factors, rescaled
-from mixmem.moments.sums import BlockMoments, FirstMoments, third_moments
+from mixmem.moments.sums import FirstMoments
 from mixmem.moments.theta_from_factors import block_theta
+from mixmem.moments.third_moments import BlockMoments, third_moments
 from mixmem.progress import Progress
 from mixmem.records import Record
 from mixmem.typing import Array
@@ -161,7 +165,12 @@ def _solve(
     padded = np.zeros((len(tensors), *shape))
     for r, tensor in enumerate(tensors):
         padded[r][tuple(slice(d) for d in tensor.shape)] = tensor / scales[r]
-    results = solver.descend(padded, which, starts, max_iter=effort.max_iter, tol=effort.tol, inner=effort.inner)
+    run = partial(solver.descend, max_iter=effort.max_iter, tol=effort.tol, inner=effort.inner)
+    tasks: list[Any] = [(padded, which, starts)]
+    if (most := min(n_tasks(), len(starts))) > 1:
+        parts = [part.tolist() for part in np.array_split(np.arange(len(starts)), most)]
+        tasks = [(padded[[which[r] for r in part]], range(len(part)), [starts[r] for r in part]) for part in parts]
+    results = [result for some in in_tasks(run, tasks) for result in some]
     return [rescaled(result, scales[w]) for w, result in zip(which, results, strict=True)]
 
 

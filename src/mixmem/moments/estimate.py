@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from mixmem.moments.anchors import Plan
 from mixmem.moments.block_factorization import BlockReport, Factored, factorize_anchors, factorize_partitions
 from mixmem.moments.matching import Guarantee, Matching, match_columns
 from mixmem.moments.solvers.contract import Effort
-from mixmem.moments.sums import BlockMoments, FirstMoments, features_of, first_moments, mode_rows
+from mixmem.moments.sums import FirstMoments, features_of, first_moments, mode_rows
 from mixmem.moments.sweep import FullTensor, Swept, sweep
 from mixmem.moments.theta_from_factors import Concentration, concentration, simplex_rows, theta_of
+from mixmem.moments.third_moments import BlockMoments
 from mixmem.progress import Progress
 from mixmem.records import Record
 from mixmem.typing import Array
@@ -144,11 +145,12 @@ class SweepsReport(Record):
 
 @dataclass(frozen=True)
 class CorrectionReport(Record):
-    """How the estimate from a sample was corrected by passes over all rows: by how much each moved theta, root mean
-    square, and what may be left."""
+    """How the estimate from a sample was corrected by passes over rows: by how much each moved theta, root mean square,
+    what may be left, and what part of the rows each went over."""
 
     moved: list[float]
     left: float
+    parts: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

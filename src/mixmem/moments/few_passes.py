@@ -3,7 +3,8 @@
 Cells are counted while rows are coded. A sample of whole row blocks gives plan, anchors and sweeps. One pass over all
 rows takes the sums of all groups' steps at the theta found; what their means have more than the sample's is added to
 every later sum over the sample, and sweeps go on from there (:class:`mixmem.moments.sweep.Correction`). What is left is
-of second order: a further correction moves theta by about ``RATE`` times the first move's square.
+of second order: a further correction moves theta by about ``RATE`` times the first move's square, and a part of the
+rows is enough for it (:mod:`mixmem.moments.part_of_rows`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded
 from mixmem.data.soft_levels import Part
 from mixmem.data.united_levels import united
-from mixmem.engine.rows import Arrays, RowSum, stretch_rows
+from mixmem.engine.rows import Arrays, RowSum, n_stretches, stretch_rows
 from mixmem.moments.estimate import (
     CorrectionReport,
     Estimate,
@@ -31,11 +32,12 @@ from mixmem.moments.estimate import (
     sweeps_report,
     swept_to_rest,
 )
+from mixmem.moments.part_of_rows import Change, Changed, stretches_of_part
 from mixmem.moments.sums import FirstMoments, first_moments
 from mixmem.moments.sweep import Correction, FullTensor, Pass, Swept, UnheldTensor, split_in_groups
 from mixmem.moments.theta_from_factors import concentration
 from mixmem.progress import Progress
-from mixmem.typing import Array
+from mixmem.typing import Array, Positions
 
 RATE = 5.0
 """By what a second correction moves theta, over the square of what the first did; 4.4 to 5.6 on simulated tables of 25
@@ -62,7 +64,9 @@ class Counted:
 
     @classmethod
     def of(cls, base: Coding, rows: Encoded, first_stretch: int) -> Counted:
-        """Count the rows of a chunk."""
+        """Count the rows of a chunk, whose codes may lie column by column."""
+        if rows.weights is None and not rows.codes.flags.c_contiguous:
+            return cls._of_columns(base, rows, first_stretch)
         squares = None
         if rows.weights is not None:
             size = stretch_rows(rows.n_variables)
@@ -74,10 +78,9 @@ class Counted:
         return cls(base, first_moments(rows, first_stretch=first_stretch), squares, rows.whole)
 
     @classmethod
-    def of_columns(cls, base: Coding, codes: NDArray[Any], first_stretch: int) -> Counted:
-        """Count the rows of a chunk, of weight one, from their codes (p, n) by columns in the coding ``base``."""
-        n_variables, n_rows = codes.shape
-        offsets, size = base.soft.cell_offsets, stretch_rows(n_variables)
+    def _of_columns(cls, base: Coding, rows: Encoded, first_stretch: int) -> Counted:
+        codes, n_rows = rows.codes.T, rows.n_rows
+        offsets, size = rows.coding.soft.cell_offsets, stretch_rows(rows.n_variables)
         total = RowSum({})
         for number, begin in enumerate(range(0, n_rows, size), start=first_stretch):
             some = codes[:, begin : begin + size]
@@ -85,7 +88,7 @@ class Counted:
             for column, first, last in zip(some, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
                 counts[first:last] = _counts(column, last - first)
             total = total + RowSum({(0, number): (counts, np.asarray(float(some.shape[1])))})
-        return cls(base, FirstMoments(base, total), None, True)
+        return cls(base, FirstMoments(rows.coding, total), None, True)
 
     def __add__(self, other: Counted) -> Counted:
         coding = united(self.base, (self.first.coding, other.first.coding))
@@ -117,11 +120,13 @@ def _counts(codes: NDArray[Any], size: int) -> NDArray[np.int64]:
 @dataclass(frozen=True)
 class AllRows:
     """What is known of all rows of a table: first moments, how many rows of even weight they are worth, and the sums
-    of a pass over them."""
+    of a pass over them, or of a change of such sums over some of their stretches."""
 
     first: FirstMoments
     n_effective: float
+    n_rows: int
     sums: Callable[[Pass], Arrays]
+    change: Callable[[Change, Positions], Arrays]
     swept: bool = False
     """Whether every sweep is to go over all rows, where else the sample's are corrected."""
 
@@ -169,18 +174,59 @@ def _corrected(
     progress: Progress,
 ) -> tuple[Swept, CorrectionReport]:
     """Correct until what is left is small against the sampling error of all rows."""
+    rows = _Rows(everything, sample, alpha0, seed)
     moved: tuple[float, ...] = ()
+    parts: tuple[float, ...] = ()
+    left = bearable = np.inf
     while True:
-        work = pass_at(theta, everything.first, alpha0, seed)
-        sums = everything.sums(work)
+        work, sums, part, unsure = rows.at(theta, left, bearable)
         swept = corrected_once(
             work, sums, sample, everything.first, theta, alpha0, settings, seed=seed, progress=progress,
             n_effective=everything.n_effective,
         )  # fmt: skip
-        moved = (*moved, distance(swept.theta, theta))
-        theta = swept.theta
-        if enough(moved, error_of_all(moved, everything.first.total, sample.total)):
-            return swept, CorrectionReport(list(moved), left_after(moved))
+        moved, parts, theta = (*moved, distance(swept.theta, theta)), (*parts, part), swept.theta
+        left = max(left_after(moved), unsure * moved[-1])
+        bearable = ENOUGH * error_of_all(moved, everything.first.total, sample.total)
+        if left <= bearable or len(moved) == MOST_CORRECTIONS:
+            return swept, CorrectionReport(list(moved), left, list(parts))
+
+
+@dataclass
+class _Rows:
+    """The sums of a pass over all rows at one theta after another: the first ones by all rows, further ones by what a
+    part of the rows says of the change where that is enough."""
+
+    everything: AllRows
+    sample: Encoded
+    alpha0: float
+    seed: np.random.SeedSequence
+    counted: tuple[Pass, Arrays] | None = None
+
+    def at(self, theta: Array, left: float, bearable: float) -> tuple[Pass, Arrays, float, float]:
+        """Return a pass at theta, its sums, the part of the rows that was looked at, and how unsure a correction by
+        them is, over what it moves; ``left`` is what is to be corrected, and ``bearable`` what may be left."""
+        first, p = self.everything.first, self.sample.n_variables
+        work = pass_at(theta, first, self.alpha0, self.seed)
+        if self.counted is not None:
+            n_rows, times = self.everything.n_rows, first.total / self.sample.total
+            stretches = stretches_of_part(left / bearable, times, n_rows, p)
+            if len(stretches):
+                change = Change(self.counted[0], work, self._inverse(theta, work))
+                part = len(stretches) / n_stretches(n_rows, p)
+                found = Changed.of(self.everything.change(change, stretches), len(stretches), part)
+                unsure = found.unsure(Changed.of(change.sums(self.sample, 0).root, 1, 1.0), part, times)
+                if unsure * left <= bearable:
+                    return work, found.added_to(self.counted[1], first.total), part, unsure
+        self.counted = work, self.everything.sums(work)
+        return *self.counted, 1.0, 0.0
+
+    def _inverse(self, theta: Array, work: Pass) -> Array:
+        """Return what takes sums to steps (w, w), padded as they are."""
+        first = self.everything.first
+        gram, squares, *_ = FullTensor(no_rows(first.coding), first, theta, self.alpha0).sums
+        inverse = np.zeros((work.slopes.shape[1],) * 2)
+        inverse[: work.k, : work.k] = np.linalg.pinv(gram * gram - squares, hermitian=True)
+        return inverse
 
 
 def pass_at(

@@ -33,7 +33,7 @@ from mixmem.engine.local import in_parts, threads_for
 from mixmem.engine.rows import Arrays, Blocks, RowSum, map_rows, sum_over
 from mixmem.kernels.grams import gram_sums
 from mixmem.kernels.nqp import exact_rows
-from mixmem.kernels.passes import add_features, group_sums, pair_sums
+from mixmem.kernels.passes import add_joined, group_sums, pair_sums
 from mixmem.moments.collective import Left, SlowMode
 from mixmem.moments.joined_variables import JoinedVariables
 from mixmem.moments.sums import NO_WEIGHTS, FirstMoments
@@ -129,9 +129,9 @@ class Swept:
 class FullTensor:
     """The alternating least squares step on the tensor of all distinct triples, with its per-row state.
 
-    Theta (soft levels, k) is that of the moments. Holds the rows' features of all variables (``totals``, (n, 2w)), kept
-    up to date as theta changes. Rows may have weights (n,). With a ``correction`` the rows are a sample, and ``first``
-    the first moments of all rows.
+    Theta (soft levels, k) is that of the moments. Holds the rows' features of all variables (``totals``, (2, n, w):
+    U and Y), kept up to date as theta changes. Rows may have weights (n,). With a ``correction`` the rows are a sample,
+    and ``first`` the first moments of all rows.
     """
 
     def __init__(
@@ -150,11 +150,12 @@ class FullTensor:
         self.twice = 2.0 * alpha0**2 / ((alpha0 + 1.0) * (alpha0 + 2.0))
         self.width = -(-self.k // 4) * 4  # whole vector registers: a padded loop is faster than a ragged one
         self.theta, self.weights = theta.copy(), np.ones(self.k)
+        self.joins: dict[int, tuple[Part, JoinedVariables]] = {}  # a part is kept, so that no other gets its id
         self.totals = self._state()
         self.place()
 
     def _state(self) -> Array:
-        return np.empty((self.n_rows, 2 * self.width))
+        return np.empty((2, self.n_rows, self.width))
 
     def place(self) -> None:
         """Compute the state anew from theta, free of what rounding has left in it."""
@@ -162,16 +163,32 @@ class FullTensor:
         self.table = self._says(everything, self.theta)
         self.totals[...] = 0.0
         known = np.flatnonzero(np.add.reduceat(self.theta.sum(axis=1), self.soft.offsets[:-1]) > 0.0)
-        self._add(self.soft.cell_offsets[known], known, self.table)
+        self._add(self.soft.part(known), self.table[self.soft.part(known).cells])
         self.sums = self._sums(everything)
 
     def moved(self, move: Array) -> Array:
         """Return theta moved by so much (soft levels, k), on the simplex."""
         return simplex_rows(np.maximum(self.theta + move, 0.0), self.soft.sizes, self.first.means)[0]
 
-    def _add(self, starts: NDArray[np.int64], members: NDArray[np.int64], table: Array) -> None:
-        """Add what rows of a table say of the members, which start there, to every row's features."""
-        map_rows(lambda rows: add_features(self.codes[rows], starts, members, table, self.totals[rows]), self.n_rows)
+    def _add(self, part: Part, table: Array) -> None:
+        """Add what cells of a part say (its cells, 2w) to every row's features."""
+        if not len(part.variables):
+            return
+        joined = self._joined(part)
+        says, (u, y) = joined.table(table), self.totals
+
+        def add(rows: slice) -> None:
+            add_joined(
+                self.codes[rows], part.variables, joined.steps, joined.bounds, joined.starts, says, u[rows], y[rows]
+            )
+
+        map_rows(add, self.n_rows)
+
+    def _joined(self, part: Part) -> JoinedVariables:
+        """Return the variables of a part joined, found once."""
+        if id(part) not in self.joins:
+            self.joins[id(part)] = part, JoinedVariables.of_part(part)
+        return self.joins[id(part)][1]
 
     def _own(self, part: Part, theta: Array) -> Array:
         """m_s = theta_s' E[b_s] of every variable of a part (variables, k)."""
@@ -213,14 +230,14 @@ class FullTensor:
         """Sums over rows of b_ij g_i' (cells of the part, k) and of u * u (k,); m (k,) is that of the others."""
         slope = np.zeros(self.width)
         slope[: self.k] = 2.0 * self.once * m
-        table = self.table[part.cells]
-        if not table.any():  # variables not known yet: there is nothing of theirs to take off
-            table = table[:0]
+        table, joined = self.table[part.cells], self._joined(part)
+        # of variables not known yet there is nothing to take off
+        says = joined.table(table) if table.any() else table[:0]
 
         def fill(first: int, partials: Arrays) -> None:
             pair_sums(
-                self.codes, self.row_weights, part.cell_starts, part.variables, table, self.totals, slope, self.k,
-                first, *partials,
+                self.codes, self.row_weights, joined.cells, joined.sizes, part.variables, joined.steps, joined.bounds,
+                joined.starts, says, *self.totals, slope, first, *partials,
             )  # fmt: skip
 
         work = Blocks([(len(part.cells), self.width), (self.width,)], fill)
@@ -250,7 +267,7 @@ class FullTensor:
             others = self._without(part)
             theta, weights = self._solve(part, others)
             table = self._says(part, theta)
-            self._add(part.cell_starts, part.variables, table - self.table[part.cells])
+            self._add(part, table - self.table[part.cells])
             self.theta[part.rows], self.table[part.cells] = theta, table
             self.sums = tuple(rest + new for rest, new in zip(others, self._sums(part), strict=True))
             return weights
@@ -291,9 +308,9 @@ class UnheldTensor(FullTensor):
         self.n_rows = int(first.total)  # what threads are counted by
 
     def _state(self) -> Array:
-        return np.empty((0, 2 * self.width))
+        return np.empty((2, 0, self.width))
 
-    def _add(self, starts: NDArray[np.int64], members: NDArray[np.int64], table: Array) -> None:
+    def _add(self, part: Part, table: Array) -> None:
         """Keep nothing."""
 
     def _row_sums(self, part: Part, m: Array) -> tuple[Array, Array]:

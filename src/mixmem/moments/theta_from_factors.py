@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixmem.moments.solvers.contract import Factorization
-from mixmem.moments.sums import BlockMoments, FirstMoments
+from mixmem.moments.sums import FirstMoments
+from mixmem.moments.third_moments import BlockMoments
 from mixmem.typing import Array
 
 LEAST_SHARE = 1e-4

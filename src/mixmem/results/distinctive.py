@@ -80,6 +80,22 @@ def distances(theta: Array, contents: Contents, weights: Array) -> Array:
     return out
 
 
+def ordered_distances(theta: Array, contents: Contents) -> Array:
+    """Return how far components are apart (k, k), levels taken in their order: by the shares of levels up to each.
+
+    The way over components that all variables put in one order is then as long as the direct one. Numbers are compared
+    by their means.
+    """
+    sums = np.cumsum(theta, axis=0)
+    before = np.concatenate([np.zeros((1, theta.shape[1])), sums])[contents.offsets[:-1]]
+    shares = sums - np.repeat(before, np.diff(contents.offsets), axis=0)
+    for j in np.flatnonzero(contents.number).tolist():
+        mean, variance = contents.moments(theta, j)
+        shares[contents.offsets[j] : contents.offsets[j + 1]] = 0.0
+        shares[contents.offsets[j]] = mean / np.sqrt(max(float(variance.mean()), 1e-300))
+    return np.array([np.abs(shares - shares[:, [g]]).sum(axis=0) for g in range(theta.shape[1])])
+
+
 def _slices(own: Array) -> Array:
     """Return probabilities of slices (variables, slices, k) in every component, from means and variances
     (2, variables, k).

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from mixmem.data.schema import Schema
 from mixmem.likelihood.memberships import RowFit
+from mixmem.moments.components import best_assignment
 from mixmem.moments.estimate import PlanReport
-from mixmem.results.distinctive import Contents, distances
+from mixmem.refinement.choose import HALF
+from mixmem.results.distinctive import Contents, distances, ordered_distances
 from mixmem.results.notices import Notice
+from mixmem.selection.halves import HOLDS, FoundAgain
 from mixmem.selection.structure import Structure, copies_told
 from mixmem.typing import Array
 from mixmem.words import listed
@@ -23,6 +26,12 @@ FEW_OWNERS = 2.5
 """Effective number of rows up to which a component counts as owned by one or two."""
 SAME = 0.05
 """Two components coincide if no variable's distribution differs by more between them (total variation)."""
+STRAIGHT, NEARLY_STRAIGHT = 0.95, 0.85
+"""Share of the way past all components that lies between the farthest two from which on they are on one scale: for
+three, and for more. Fits to one normal factor have 0.98 to 1 and 0.83 to 1, fits to components drawn at random 0.91 and
+0.5 at most."""
+NOTHING_LIKE = 0.5
+"""Agreement over halves of the rows below which a component was not found again, and not merely less well."""
 FAR = 0.05
 """Root mean square difference of memberships from which on two maxima are told."""
 FEWER_PARTITIONS = "fewer-partitions"
@@ -33,13 +42,16 @@ HOW_MANY = "look with `mixmem choose-k` how many components the rows show"
 class LookedBack:
     """What is looked at after a fit: the table's structure, rows if they were fitted, memberships if there are any.
 
-    ``failed`` says what could not be looked at.
+    ``failed`` says what could not be looked at, ``again`` what halves of the rows show, and ``agreement`` (k,) how far
+    they agree on each component, 1 for the same.
     """
 
     structure: Structure | None
     rows: RowFit | None
     memberships: Array | None
     failed: tuple[Notice, ...] = ()
+    again: FoundAgain | None = None
+    agreement: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +78,16 @@ class Evidence:
     """How far memberships lie from those of another maximum, nearly as likely."""
 
 
+def agreement_of(schema: Schema, theta: Array, again: FoundAgain) -> Array:
+    """Return how far halves of the rows agree on each component of a fit (k,), theta (rows, k)."""
+    k, contents, out = theta.shape[1], Contents.of(schema.labels), []
+    for half, agreement in zip(again.thetas, again.agreements, strict=True):
+        both = np.concatenate([theta, half], axis=1)
+        apart = [distances(both, contents, np.eye(2 * k)[g])[:, k:].mean(axis=0) for g in range(k)]
+        out.append(agreement[best_assignment(np.stack(apart))])
+    return np.asarray(np.mean(out, axis=0))
+
+
 def doubts(fit: Evidence) -> list[Notice]:
     """Return the notices of a fit, the serious ones first."""
     found = [*_convergence(fit), *_maxima(fit)]
@@ -74,8 +96,8 @@ def doubts(fit: Evidence) -> list[Notice]:
         found += _components(fit)
     if structure is not None:
         found = [*_structure(structure), *found, *_copies(structure), *_idle(structure)]
-    if fit.way == "latent classes":
-        told = "the fit began from latent classes, for which the guarantee of the method of moments does not hold"
+    if fit.way in ("latent classes", HALF):
+        told = f"the fit began from {fit.way}, for which the guarantee of the method of moments does not hold"
         found.append(Notice("no-guarantee", "minor", told, "compare fits with other seeds before you rely on it"))
     if fit.at_bound:
         alike = "unmixed, each in one component" if fit.alpha.sum() < 1.0 else "all nearly alike"
@@ -126,8 +148,17 @@ def _structure(structure: Structure) -> Iterator[Notice]:
 
 
 def _convergence(fit: Evidence) -> Iterator[Notice]:
-    if not fit.converged:
-        yield Notice("not-converged", "serious", f"the fit did not converge: {fit.reason}", HOW_MANY)
+    if fit.converged:
+        return
+    again, known = fit.looked.again, fit.looked.agreement
+    holds = known is not None and known.min() >= HOLDS and again is not None and (again.gain or (1.0, 0.0))[0] > 0.0
+    remedy = (
+        "halves of the rows show the same components, so compare fits with other seeds: what differs between them is "
+        "not known"
+        if holds
+        else HOW_MANY
+    )
+    yield Notice("not-converged", "serious", f"the fit did not converge: {fit.reason}", remedy)
 
 
 def _maxima(fit: Evidence) -> Iterator[Notice]:
@@ -141,7 +172,7 @@ def _maxima(fit: Evidence) -> Iterator[Notice]:
 
 
 def _components(fit: Evidence) -> Iterator[Notice]:
-    """Components that are empty, that one or two rows own, or that coincide."""
+    """Components that are empty, that few rows own, that coincide, lie on one scale or are not found again."""
     x, weights, total = fit.looked.memberships, fit.weights, float(fit.weights.sum())
     shares = fit.alpha / fit.alpha.sum() if x is None else weights @ x / total
     empty = (shares < EMPTY_SHARE) | (shares * total < EMPTY_ROWS)
@@ -162,14 +193,15 @@ def _components(fit: Evidence) -> Iterator[Notice]:
                 "look whether those rows hold errors, and fit again without them or with fewer components",
             )  # fmt: skip
     yield from _same(fit, np.flatnonzero(~empty))
+    yield from _again(fit, empty)
 
 
 def _same(fit: Evidence, places: NDArray[np.int64]) -> Iterator[Notice]:
+    """Components that coincide, or that follow each other along one scale."""
     contents = Contents.of(fit.schema.labels)
-    pairs = []
-    for g in places.tolist():
-        apart = distances(fit.theta, contents, np.eye(len(fit.alpha))[g]).max(axis=0)
-        pairs += [(g, h) for h in places.tolist() if h > g and apart[h] < SAME]
+    apart = [distances(fit.theta, contents, np.eye(len(fit.alpha))[g])[:, places] for g in places.tolist()]
+    most = [each.max(axis=0, initial=0.0) for each in apart]
+    pairs = [(g, h) for i, g in enumerate(places.tolist()) for h in places[i + 1 :][most[i][i + 1 :] < SAME].tolist()]
     if pairs:
         yield Notice(
             "equal-components", "serious",
@@ -177,13 +209,80 @@ def _same(fit: Evidence, places: NDArray[np.int64]) -> Iterator[Notice]:
             f"more than {SAME:.0%} between them",
             "fit fewer components",
         )  # fmt: skip
+    elif (order := along_one_scale(ordered_distances(fit.theta[:, places], contents))) is not None:
+        yield Notice(
+            "one-scale", "minor",
+            f"the components may be steps along one scale, such as low, middle and high, rather than different kinds "
+            f"of rows: in the order {listed([str(place + 1) for place in places[order]])} each lies between its "
+            "neighbours",
+            "see whether one score, such as the sum of the items, tells as much",
+        )  # fmt: skip
+
+
+def along_one_scale(apart: Array) -> NDArray[np.int64] | None:
+    """Return the order of components along one scale, from how far each is from each (k, k); None if they are on none.
+
+    They are if the way past all of them is hardly longer than that from one end to the other.
+
+    >>> along_one_scale(np.array([[0.0, 0.5, 1.0], [0.5, 0.0, 0.5], [1.0, 0.5, 0.0]]))
+    array([0, 1, 2])
+    >>> along_one_scale(1.0 - np.eye(3)) is None
+    True
+    """
+    k = len(apart)
+    if k < 3:
+        return None
+    end = int(apart.max(axis=1).argmax())
+    order = np.argsort(apart[end], kind="stable")
+    way = float(apart[order[:-1], order[1:]].sum())
+    return order if apart[end].max() > way * (STRAIGHT if k == 3 else NEARLY_STRAIGHT) else None
+
+
+def _again(fit: Evidence, empty: NDArray[np.bool_]) -> Iterator[Notice]:
+    """Components that rows which were not fitted do not need, or that two halves of the rows do not both show."""
+    again, known = fit.looked.again, fit.looked.agreement
+    if again is None or known is None:
+        return
+    agreement, k = np.where(empty, 1.0, known), len(fit.alpha)
+    lost, weak = agreement < NOTHING_LIKE, (agreement >= NOTHING_LIKE) & (agreement < HOLDS)
+    asked = f"(1 is the same, {HOLDS:g} is asked for)"
+    gain, error = again.gain or (0.0, 0.0)
+    if gain < -error:
+        least = int(agreement.argmin())
+        which = f"; halves of the rows agree least on component {least + 1}, by {_figures(agreement[[least]])} {asked}"
+        yield Notice(
+            "too-many-components", "serious",
+            f"rows that were not fitted are more likely with {k - 1} component{'s' * (k > 2)} than with {k}, by "
+            f"{-gain:.3f} ± {error:.3f} per row{which if agreement[least] < HOLDS else ''}",
+            f"fit fewer components: {HOW_MANY}",
+        )  # fmt: skip
+    elif lost.any():
+        one = lost.sum() == 1
+        yield Notice(
+            "not-found-again", "serious",
+            f"{_named(np.flatnonzero(lost))} {'was' if one else 'were'} not found again: learned from either half of "
+            f"the rows, {'it agrees' if one else 'they agree'} by {_figures(agreement[lost])} {asked}",
+            f"do not interpret {'it' if one else 'them'}; {HOW_MANY}",
+        )  # fmt: skip
+    elif weak.any():
+        one = weak.sum() == 1
+        yield Notice(
+            "found-less-well", "minor",
+            f"{_named(np.flatnonzero(weak))} {_is(weak.sum())} found less well: learned from either half of the rows, "
+            f"{'it agrees' if one else 'they agree'} by {_figures(agreement[weak])} {asked}",
+            f"take {'its' if one else 'their'} theta as rough; {HOW_MANY}",
+        )  # fmt: skip
+
+
+def _figures(values: Array) -> str:
+    return listed([f"{max(float(value), 0.0):.2f}" for value in values])
 
 
 def _copies(structure: Structure) -> Iterator[Notice]:
     if structure.copies:
         yield Notice(
             "copied-variables", "minor",
-            f"{copies_told(structure.copies)}: the model takes each for evidence of its own, so "
+            f"{copies_told(structure.copies, structure.together)}: the model takes each for evidence of its own, so "
             "that components and memberships look surer than they are",
             "leave all but one out",
         )  # fmt: skip

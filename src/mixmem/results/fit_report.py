@@ -94,10 +94,14 @@ class AscentReport(Record):
 
 @dataclass(frozen=True)
 class RoundsReport(Record):
-    """Rounds of EM with memberships integrated out: theta's change in each, and the strength of its prior."""
+    """Rounds of EM with memberships integrated out: theta's change in each, and the strength of its prior.
+
+    ``corners`` is theta's change when all components moved together in the end, None if they did not.
+    """
 
     changes: list[float]
-    theta_prior: float
+    theta_prior: float | None
+    corners: float | None = None
 
 
 @dataclass(frozen=True)
@@ -134,8 +138,8 @@ class PassesReport(Record):
 class FitReport(Record):
     """What a fit says of itself.
 
-    ``start`` is the account of where refinement began: of moments (plan, blocks, matching, sweeps), of genotypes, or of
-    split rows; its field ``way`` says which.
+    ``start`` is the account of where refinement began: of moments (plan, blocks, matching, sweeps), of genotypes, of
+    split rows, or of latent classes; its field ``way`` says which.
     """
 
     rows: int
@@ -155,6 +159,8 @@ class FitReport(Record):
     """What memberships are of the posterior: its "mean", or its "mode" as in models of before."""
     passes: PassesReport | None = None
     """None where every stage saw all rows."""
+    agreement: list[float] | None = None
+    """How far two halves of the rows agree on each component, 1 for the same; None where it was not looked at."""
 
 
 def fit_report(
@@ -181,7 +187,7 @@ def fit_report(
         failed = diagnostic_failed("the likelihood of rows before and after refinement", refined.unscored)
         looked = replace(looked, failed=(*looked.failed, failed))
     evidence = Evidence(
-        table.schema, refined.theta, refined.alpha, table.each, converged or settled, reason, start.account.way,
+        table.schema, refined.theta, refined.alpha, table.each, converged or settled, reason, refined.way,
         alpha0.at_bound, looked, _plan(start), alpha0_checked(alpha0), refined.apart,
     )  # fmt: skip
     return FitReport(
@@ -199,6 +205,7 @@ def fit_report(
         seed=seed.entropy,
         seconds=dict(seconds),
         memberships=memberships,
+        agreement=None if looked.agreement is None else looked.agreement.tolist(),
     )
 
 
@@ -214,15 +221,19 @@ def alpha0_checked(found: Alpha0Report) -> tuple[float, float] | None:
     return (found.value, found.checked) if abs(np.log(found.checked / found.value)) > max(error, ALIKE) else None
 
 
-def of_all_rows(report: FitReport, rows: int, passes: PassesReport) -> FitReport:
-    """Return the report on a sample as that on all rows."""
+def of_all_rows(report: FitReport, rows: int, total: float, passes: PassesReport) -> FitReport:
+    """Return the report on a sample as that on all rows, of weight ``total``."""
     warnings = list(report.warnings)
     if passes.united:
         told = f"outside the sample that the coding was learned from, {listed(passes.united, 5)}"
         warnings.append(
             Notice("levels-united", "minor", told, "they take part as all others do; check for typing errors")
         )
-    return replace(report, rows=rows, warnings=warnings, passes=passes)
+    refined = report.refine
+    if refined.em is not None:
+        likelihood = refined.em.likelihood_given_memberships[-1] * total
+        refined = replace(refined, em=replace(refined.em, log_likelihood=likelihood))
+    return replace(report, rows=rows, warnings=warnings, refine=refined, passes=passes)
 
 
 def _convergence(start: Start, refined: Refined) -> tuple[bool, str]:
@@ -270,7 +281,7 @@ def _refine(refined: Refined, total: float) -> RefineReport:
         starts=list(refined.tried),
         gibbs=None if refined.posterior is None else _chains(refined.posterior),
         em=None if refined.maximum is None else _ascent(refined.maximum, total),
-        integrated=None if rounds is None else RoundsReport(list(rounds.changes), rounds.eta),
+        integrated=None if rounds is None else RoundsReport(list(rounds.changes), rounds.eta, rounds.corners),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mixmem.data.documents import Documents
+from mixmem.data.document_pieces import AnyDocuments
 from mixmem.likelihood.topic_coherence import similarity_of
 from mixmem.moments.documents import SHORTEST
 from mixmem.records import Record
@@ -67,7 +67,7 @@ class TopicReport(Record):
     warnings: list[Notice]
 
 
-def topic_doubts(corpus: Documents, topics: Array, weights: Array, converged: bool, change: float) -> list[Notice]:
+def topic_doubts(corpus: AnyDocuments, topics: Array, weights: Array, converged: bool, change: float) -> list[Notice]:
     """Return the notices of a fit with topics (V, k) and shares of tokens (k,), the serious ones first."""
     found = [*_corpus_doubts(corpus), *_equal_or_empty(topics, weights)]
     if not converged:
@@ -76,7 +76,7 @@ def topic_doubts(corpus: Documents, topics: Array, weights: Array, converged: bo
     return sorted(found, key=lambda notice: notice.severity != "serious")
 
 
-def _corpus_doubts(corpus: Documents) -> Iterator[Notice]:
+def _corpus_doubts(corpus: AnyDocuments) -> Iterator[Notice]:
     lengths = corpus.lengths
     if looks_transposed(corpus):
         yield Notice(
@@ -124,7 +124,7 @@ def _equal_or_empty(topics: Array, weights: Array) -> Iterator[Notice]:
         )  # fmt: skip
 
 
-def looks_transposed(corpus: Documents) -> bool:
+def looks_transposed(corpus: AnyDocuments) -> bool:
     """Return whether rows share the tokens as words do, most of them held by few, and columns as documents do."""
     words = corpus.word_counts[corpus.word_counts > 0.0]
     if min(corpus.n_documents, len(words)) < ENOUGH:

@@ -3,8 +3,8 @@
 Three things are looked at for every k. Rows held out: the rows are split in halves, the model is learned on each half
 and the other half's likelihood is taken. Stability: whether the two halves found the same components. Spectrum: the
 covariance between two disjoint halves of the variables has rank k - 1 in the model, so its singular values are held
-against those of the same table with the rows of one half shuffled (parallel analysis). The held-out likelihood
-decides; the other two say how far it is to be trusted.
+against those of the same table with the rows of one half shuffled (parallel analysis). Recommended is the largest k
+that makes rows held out likelier and whose components are all found again.
 """
 
 from __future__ import annotations
@@ -15,24 +15,20 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded, encode_as
-from mixmem.engine.local import threads, threads_for
+from mixmem.engine.local import threads
 from mixmem.errors import InputError
-from mixmem.likelihood.marginal import row_likelihood
-from mixmem.likelihood.table import LikelihoodTable
-from mixmem.moments.anchors import anchor_moments, capacity, largest_k, make_plan, part_of, spread_rows
-from mixmem.moments.components import align_components
-from mixmem.moments.estimate import Settings, estimate
+from mixmem.moments.anchors import capacity, largest_k, make_plan, part_of
 from mixmem.moments.sums import FirstMoments, first_moments, second_moments
-from mixmem.moments.theta_from_factors import theta_of
 from mixmem.parameters import bytes_of, check_parameters
-from mixmem.progress import Progress, in_python
+from mixmem.progress import in_python
 from mixmem.refinement.memory import refuse_beyond
 from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import choose_alpha0
+from mixmem.selection.compare_k import compare
+from mixmem.selection.halves import HOLDS, LEAST_ROWS, effort
 from mixmem.selection.structure import copied_variables, copies_told
 from mixmem.typing import Array, Positions
 
@@ -41,17 +37,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-LEAST_ROWS, MOST_ROWS, MOST_VARIABLES = 20, 5_000, 300
-"""Rows below which halves tell nothing, and rows and variables that are enough; of a larger table a part is taken."""
-SCORED_CELLS, LEAST_SCORED = 100_000, 500
-"""Cells whose likelihood is taken, and the least rows: the standard error of a mean needs no more."""
-SWEEPS, RESTARTS = 5, 3
-"""Effort of one fit. Sweeps until nothing changes took ten times as long where k is too large and chose the same k."""
+MOST_ROWS, MOST_VARIABLES = 5_000, 300
+"""Rows and variables that are enough; of a larger table a part is taken."""
 VARIABLE_SPLITS, SHUFFLES, SPECTRUM_ROWS, NOISE_ERRORS = 5, 4, 256, 3.0
 """Random halves of the variables, shuffled tables for each, theta rows a half at most, and how many standard deviations
 above the shuffled tables' mean a singular value has to be to count."""
-HOLDS = 0.85
-"""Agreement over halves of the rows that the weakest component of a k needs for the k to hold."""
 CLEARLY = 5.0
 """Standard errors by which another k must be likelier for one component to be called no good fit."""
 
@@ -192,24 +182,29 @@ def choose_k(
     with threads(n_jobs):
         with progress.stage("read"):
             table = encode_as(X, variables, missing)
-            if len(table.codes) < LEAST_ROWS:
+            rows = _rows_stood_for(table)
+            if rows.n_rows < LEAST_ROWS:
                 raise InputError(
-                    f"the table has {len(table.codes)} rows; choosing k compares halves of the rows and needs at least "
+                    f"the table has {rows.n_rows} rows; choosing k compares halves of the rows and needs at least "
                     f"{LEAST_ROWS}"
                 )
             rng = np.random.default_rng(for_part)
-            part = part_of(table, MOST_ROWS, MOST_VARIABLES, rng)
+            part = part_of(rows, MOST_ROWS, MOST_VARIABLES, rng)
             ks = _carried(wanted, part.coding)
             first, most = first_moments(part), bytes_of(memory_limit)
             _refuse_beyond(part, first, ks[-1], most, for_part)
         with progress.stage("spectrum"):
             spectrum = moment_spectrum(part, ks[-1], np.random.default_rng(for_spectrum), first)
+        free_alpha0 = alpha0 == "auto"
         if alpha0 == "auto":
-            likely = _settings(int(np.clip(spectrum.n_components, max(2, ks[0]), ks[-1])), most)
+            likely = effort(int(np.clip(spectrum.n_components, max(2, ks[0]), ks[-1])), most)
             alpha0 = choose_alpha0(part, likely, seed=seed, progress=progress, first=first).value
-        scored, likelihood, stability = _halves_of_rows(part, first, ks, float(alpha0), most, for_splits, progress)
-    chosen, held_out, error = _recommend(likelihood, stability[:, 1], part.each[scored])
-    figures = _table(ks, chosen, held_out, error, stability, spectrum)
+        compared = compare(
+            part, first, ks, float(alpha0), free_alpha0=free_alpha0, memory_limit=most, seeds=for_splits,
+            progress=progress,
+        )  # fmt: skip
+    chosen, held_out, error = compared.recommended
+    figures = _table(ks, chosen, held_out, error, compared.stability, spectrum)
     return KChoice(
         k=ks[chosen],
         reason=" ".join([*_reasons(figures, spectrum, part.n_rows), *_notes(wanted, ks, chosen, part, table)]),
@@ -239,6 +234,19 @@ def check_candidates(k_range: Iterable[int], n_splits: int) -> list[int]:
             "give the smaller first, and a larger one to end with"
         )
     return sorted({1, *ks})
+
+
+def _rows_stood_for(table: Encoded) -> Encoded:
+    """Return the rows that those with whole weights stand for, evenly spread where they are more than are looked at.
+
+    Halves of the rows of a table of counts would have no pattern in common.
+    """
+    if table.weights is None or not table.whole:
+        return table
+    ends = np.cumsum(table.weights.astype(np.int64))
+    total = int(ends[-1])
+    most = min(total, MOST_ROWS)
+    return replace(table.take(np.searchsorted(ends, np.arange(most) * total // most, side="right")), weights=None)
 
 
 def _carried(wanted: list[int], coding: Coding) -> list[int]:
@@ -299,124 +307,15 @@ def _covariance(table: Encoded, left: Positions, right: Positions, first: FirstM
     return joint - np.outer(joint.sum(axis=1) / len(right), joint.sum(axis=0) / len(left))
 
 
-# --- Halves of the rows: held-out likelihood and stability
-
-
-def _settings(k: int, memory_limit: int | None) -> Settings:
-    return Settings(
-        k, solver="pqp", matching="procrustes", n_sweeps=SWEEPS, n_restarts=RESTARTS, memory_limit=memory_limit
-    )
-
-
 def _refuse_beyond(
     table: Encoded, first: FirstMoments, k: int, memory_limit: int | None, seed: np.random.SeedSequence
 ) -> None:
     """Refuse a table whose fits with k components take more memory than the limit, or than there is."""
     plan = make_plan(table, k, rng=np.random.default_rng(seed), first=first, memory_limit=memory_limit)
-    refuse_beyond(memory_limit, table, plan, _settings(k, memory_limit), None)
-
-
-def _halves_of_rows(
-    table: Encoded,
-    first: FirstMoments,
-    ks: Sequence[int],
-    alpha0: float,
-    memory_limit: int | None,
-    seeds: Sequence[np.random.SeedSequence],
-    progress: Progress,
-) -> tuple[Positions, Array, Array]:
-    """Return rows scored, their held-out log-likelihood (ks, rows scored), and stability, mean and worst (ks, 2).
-
-    There is one split per seed.
-    """
-    n = table.n_rows
-    means = first.means[:, None]
-    scored = spread_rows(np.arange(n), max(LEAST_SCORED, SCORED_CELLS // table.n_variables))
-    likelihood, stability = np.zeros((len(ks), n)), np.zeros((len(ks), 2))
-    with progress.stage("halves of the rows", len(seeds) * len(ks)) as step:
-        for seed in seeds:
-            half = np.random.default_rng(seed).permutation(n) < n // 2
-            parts = [_half(table, fitted, scored[~fitted[scored]]) for fitted in (half, ~half)]
-            for i, k in enumerate(ks):
-                thetas = []
-                for part in parts:
-                    theta, alpha = _fit(part.fitted, part.first, k, alpha0, memory_limit, seed)
-                    # as if a row of the table's means were seen in every component: a level that none of the rows
-                    # fitted shows in a component is not impossible there
-                    smooth = theta + (means - theta) * k / (part.fitted.total + k)
-                    likely = theta_of(smooth, first)
-                    likelihood[i, part.held_out] += row_likelihood(part.cells, likely, alpha)
-                    thetas.append(theta - means)
-                stability[i] += _agreement(*thetas)
-                step(1)
-    return scored, likelihood[:, scored] / len(seeds), stability / len(seeds)
-
-
-@dataclass(frozen=True)
-class _Half:
-    """Rows that are fitted, with their first moments, and rows that are held out, as they are scored."""
-
-    fitted: Encoded
-    first: FirstMoments
-    held_out: Positions
-    cells: LikelihoodTable
-
-
-def _half(table: Encoded, fitted: NDArray[np.bool_], held_out: Positions) -> _Half:
-    part = table.take(fitted)
-    return _Half(part, first_moments(part), held_out, LikelihoodTable(table.take(held_out)))
-
-
-def _fit(
-    table: Encoded,
-    first: FirstMoments,
-    k: int,
-    alpha0: float,
-    memory_limit: int | None,
-    seed: np.random.SeedSequence,
-) -> tuple[Array, Array]:
-    """Return the moments' theta (soft levels, k) and alpha, all variables from the anchors."""
-    with threads_for(table.codes.size * k):
-        plan = make_plan(table, k, rng=np.random.default_rng(seed), first=first, memory_limit=memory_limit)
-        block = anchor_moments(table, plan)
-        found = estimate(table, plan, first, block, alpha0, _settings(k, memory_limit), seed=seed, progress=Progress())
-    return found.theta, found.concentration.alpha
-
-
-def _agreement(one: Array, other: Array) -> Array:
-    """Mean and least cosine of matched components, as deviations from the table's means: two matrices (rows, k)."""
-    if one.shape[1] == 1:
-        return np.ones(2)  # one component is the mean, whose deviation is chance
-    other = other[:, align_components(one, other)]
-    lengths = np.linalg.norm(one, axis=0) * np.linalg.norm(other, axis=0)
-    cosines = (one * other).sum(axis=0) / np.maximum(lengths, 1e-300)
-    return np.array([cosines.mean(), cosines.min()])
+    refuse_beyond(memory_limit, table, plan, effort(k, memory_limit), None)
 
 
 # --- The recommendation
-
-
-def _recommend(likelihood: Array, worst: Array, weights: Array | None = None) -> tuple[int, Array, Array]:
-    """Position of the largest k that holds, mean likelihoods, errors of their differences from that k's.
-
-    ``likelihood`` (ks, rows), rows with ``weights``; differences are taken row by row, so what makes a row likely under
-    every k cancels. ``worst`` (ks,) is the agreement of a k's weakest component.
-    """
-    chosen = 0
-    for i in range(1, len(likelihood)):
-        gain, error = _gains(likelihood[i : i + 1] - likelihood[chosen], weights)
-        if worst[i] >= HOLDS and gain[0] > error[0]:
-            chosen = i
-    error = _gains(likelihood - likelihood[chosen], weights)[1]
-    return chosen, np.average(likelihood, axis=1, weights=weights), error
-
-
-def _gains(differences: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Return means of differences (ks, rows) over rows, and their standard errors: (ks,) each."""
-    mean = np.average(differences, axis=1, weights=weights)
-    share = np.full(differences.shape[1], 1.0 / differences.shape[1]) if weights is None else weights / weights.sum()
-    spread = np.average((differences - mean[:, None]) ** 2, axis=1, weights=weights)
-    return mean, np.sqrt(spread * (share**2).sum() / (1.0 - (share**2).sum()))
 
 
 def _table(
@@ -447,9 +346,18 @@ def _why(i: int, chosen: int, held_out: Array, error: Array, worst: Array) -> st
     if i == chosen:
         return "recommended"
     if i > chosen and worst[i] < HOLDS:
-        return f"not found again ({worst[i]:.2f})"
+        return f"not found again ({below(worst[i])})"
     lost = held_out[chosen] - held_out[i]
     return "less likely" if lost > error[i] else "no more likely"
+
+
+def below(agreement: float) -> str:
+    """Return an agreement in two figures, never rounded up: what is below the line does not look as if it were on it.
+
+    >>> below(0.8496)
+    '0.84'
+    """
+    return f"{np.floor(100.0 * agreement + 1e-9) / 100.0:.2f}"
 
 
 def _reasons(table: pd.DataFrame, spectrum: Spectrum, n_rows: int) -> list[str]:
@@ -464,10 +372,10 @@ def _reasons(table: pd.DataFrame, spectrum: Spectrum, n_rows: int) -> list[str]:
             "k = 1 is what holds, not what fits best: no components of a larger number are found again on other rows, "
             "so that none can be relied on, but rows that were not fitted are more likely under "
             f"k = {rows[best]['k']}, by {_difference(rows[best], row, rows[best])} per row (its weakest component "
-            f"agrees by {rows[best]['stability_worst']:.2f}; {HOLDS:g} is asked for). Variables belong together, in "
+            f"agrees by {below(rows[best]['stability_worst'])}; {HOLDS:g} is asked for). Variables belong together, in "
             f"ways that components do not describe or that halves of the rows, {n_rows // 2:,} each, are too few to "
             "show.",
-            _spectrum_says(spectrum, k),
+            _spectrum_says(spectrum, rows, k),
         ]
     if k == 1:
         said = [
@@ -477,16 +385,16 @@ def _reasons(table: pd.DataFrame, spectrum: Spectrum, n_rows: int) -> list[str]:
     else:
         said = [
             f"k = {k} is the largest number that holds: every component is found again on other rows (the weakest "
-            f"agrees by {row['stability_worst']:.2f}; {HOLDS:g} is asked for, 1 is the same), and rows that were not "
-            f"fitted are more likely than under smaller numbers{_behind(rows, chosen)}."
+            f"agrees by {below(row['stability_worst'])}; {HOLDS:g} is asked for, 1 is the same), and rows that were "
+            f"not fitted are more likely than under smaller numbers{_behind(rows, chosen)}."
         ]
     if gained > error:
         said.append(
             f"Rows are more likely still under k = {rows[best]['k']}, by {_difference(rows[best], row, rows[best])} "
-            f"per row, but its weakest component agrees by {rows[best]['stability_worst']:.2f} only: other rows would "
-            "not show it again. Variables may belong together in ways that components do not describe."
+            f"per row, but its weakest component agrees by {below(rows[best]['stability_worst'])} only: other rows "
+            "would not show it again. Variables may belong together in ways that components do not describe."
         )
-    return [*said, _spectrum_says(spectrum, k)]
+    return [*said, _spectrum_says(spectrum, rows, k)]
 
 
 def _behind(rows: list[dict[Any, Any]], chosen: int) -> str:
@@ -499,7 +407,7 @@ def _difference(better: Mapping[Any, Any], worse: Mapping[Any, Any], of_error: M
     return f"{better['held_out'] - worse['held_out']:.3f} ± {of_error['held_out_se']:.3f}"
 
 
-def _spectrum_says(spectrum: Spectrum, k: int) -> str:
+def _spectrum_says(spectrum: Spectrum, rows: list[dict[Any, Any]], k: int) -> str:
     shown, looked = spectrum.n_components, len(spectrum.values)
     stand = "stands" if shown == 2 else "stand"
     above = (
@@ -509,6 +417,9 @@ def _spectrum_says(spectrum: Spectrum, k: int) -> str:
         return f"The spectrum shows {shown} components or more ({above})."
     if shown == k:
         return f"The spectrum shows the same number ({above})."
+    worst = {row["k"]: row["stability_worst"] for row in rows}
+    if worst.get(shown, 1.0) < HOLDS:
+        return f"The spectrum shows {shown} ({above}), but that many components are not found again on other rows."
     return f"The spectrum shows {shown} ({above}): look at that number too."
 
 
@@ -520,11 +431,13 @@ def _notes(wanted: Sequence[int], ks: Sequence[int], chosen: int, part: Encoded,
         said.append(f"Not tried: k = {left}, more than the variables can carry.")
     elif chosen == len(ks) - 1:
         said.append("The number is the largest tried: try larger ones.")
-    if copies := copied_variables(part, np.arange(part.n_variables)):
+    copies, together = copied_variables(part, np.arange(part.n_variables))
+    if copies:
         said.append(
-            f"{copies_told(copies)}: copies make components of their own; leave all but one out and choose again."
+            f"{copies_told(copies, together)}: copies make components of their own; leave all but one out and choose "
+            "again."
         )
-    if part.codes.shape != table.codes.shape:
-        n, p = table.codes.shape
+    n, p = int(table.total) if table.whole else table.n_rows, table.n_variables
+    if (part.n_rows, part.n_variables) != (n, p):
         said.append(f"Looked at {part.n_rows:,} of {n:,} rows and {part.n_variables:,} of {p:,} variables.")
     return said

@@ -4,8 +4,9 @@ With one component the variables are independent, so every covariance of two of 
 against that. The sum of all squared covariances (each variable's levels made uncorrelated and of variance one before)
 has a known mean and variance, and sees what is spread over many pairs. The largest eigenvalue of all covariances
 together follows the law of Tracy and Widom, and sees what points in one direction, as components do. Where these two
-leave a small table in doubt, its columns are shuffled: the covariances' fourth powers, those of the eigenvalues, see a
-few directions sharper than either, and shuffled tables say how large their sum comes out by chance.
+leave a small table in doubt, its columns are shuffled: the cubes of the covariances' positive eigenvalues see a few
+directions sharper than either (components make no others), and shuffled tables say how large their sum comes out by
+chance.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
 from mixmem.moments.anchors import spread_rows
-from mixmem.moments.sums import FirstMoments
+from mixmem.moments.sums import FirstMoments, first_moments
 from mixmem.records import Record
 from mixmem.typing import Array, Positions
 from mixmem.words import listed
@@ -27,7 +28,7 @@ QUICK, THOROUGH = (200_000_000, 60, 10_000), (20_000_000_000, 600, 200_000)
 """Multiplications, variables and rows of the first look, and of the second at tables that show nothing in the first."""
 MOST_COLUMNS = 1_200
 """Directions of all variables together that are looked at."""
-CHANCE, IDLE = 0.01, 0.1
+CHANCE, IDLE = 0.015, 0.1
 """How often independent variables may pass for dependent ones; and how likely chance must be for a variable to count as
 idle."""
 LAW_MEAN, LAW_SPREAD, LAW_MOVED = -1.2065, 1.268, 9.848
@@ -35,11 +36,16 @@ LAW_MEAN, LAW_SPREAD, LAW_MOVED = -1.2065, 1.268, 9.848
 variable."""
 DOUBTFUL = (1e-5, 0.5)
 """Chances between which a table is shuffled."""
-SHUFFLES, SURE, ENOUGH_LARGER, SHUFFLED_WORK = 999, 299, 12, 10_000_000_000
-"""Times that columns are shuffled at most, and if no sum is larger; how many larger sums end it; and up to how many
-multiplications it is done."""
-COMPARED_ROWS, COPIED_ROWS = 500, 5
-"""Rows by which columns are found that may be copies, and those that must differ from a column's commonest level."""
+SHUFFLES, SURE, ENOUGH_LARGER, SHUFFLED_WORK, EIGENVALUES = 999, 299, 20, 15_000_000_000, 4
+"""Times that columns are shuffled at most, and if no sum is larger; how many larger sums end it; up to how many
+multiplications it is done; and those of eigenvalues, by the cube of their number."""
+UNEVEN = 1.5
+"""How much more than by chance rows may vary in their number of cells for the law of the largest eigenvalue to hold."""
+COMPARED_ROWS, COPIED_ROWS, HELD_ROWS, HELD_SHARE = 500, 5, 20, 0.05
+"""Rows by which columns are found that may be copies, those that must differ from a column's commonest level, and how
+many rows, and which share of all, must hold copies: fewer rise together by chance where columns are related."""
+SAME = "say the same in every row"
+"""What copies do, if nothing else is said of them."""
 RARE = 5.0
 """Rows below which a level has less say: chance makes much of a few."""
 
@@ -49,7 +55,8 @@ class Structure(Record):
     """How likely chance alone gives variables that hang together so much, and how much of the table was looked at.
 
     ``idle`` are the variables that hang together with no other, if all were looked at; ``copies`` groups of variables
-    that say the same in every row, of which only the first was looked at.
+    that say the same or rise together in all rows that hold them, of which only the first was looked at, and
+    ``together`` says of each group which it is.
     """
 
     p_value: float
@@ -57,6 +64,7 @@ class Structure(Record):
     variables: int
     idle: list[str]
     copies: tuple[list[str], ...] = ()
+    together: tuple[str, ...] = ()
 
     @property
     def found(self) -> bool:
@@ -87,76 +95,104 @@ def _look(table: Encoded, first: FirstMoments, budget: int, most: int, most_rows
     """Return the structure of as much of the table as the budget allows, spread over rows and variables."""
     variables = spread_rows(np.arange(table.n_variables), max(2, most))
     whole = len(variables) == table.n_variables
-    copies = copied_variables(table, variables)
+    copies, ways = copied_variables(table, variables)
     variables = np.setdiff1d(variables, table.schema.index([name for group in copies for name in group[1:]]))
-    scores, width = [], 0
-    for j in variables.tolist():
-        scores.append(_scores(table, first, j))
-        width += scores[-1].shape[1]
-        if width > MOST_COLUMNS and len(scores) > 1:
-            break
-    whole = whole and len(scores) == len(variables)
-    variables = variables[: len(scores)]
+    widths = np.cumsum(table.coding.soft.sizes[variables] - 1)
+    taken = variables[: max(2, int((widths <= MOST_COLUMNS).sum()) + 1)]
+    whole, variables = whole and len(taken) == len(variables), taken
+    width = int(widths[len(taken) - 1]) if len(taken) else 0
     rows = spread_rows(np.arange(table.n_rows), min(most_rows, max(2, budget // max(width, 1) ** 2)))
+    if len(rows) < table.n_rows:  # scores are of variance one over the rows that are looked at
+        first = first_moments(table.take(rows))
+    scores = [_scores(table, first, j) for j in variables.tolist()]
+    width = sum(score.shape[1] for score in scores)
     codes, absent = table.codes[rows], table.coding.soft.absent[variables]
-    z = np.concatenate([score[codes[:, j]] for j, score in zip(variables, scores, strict=True)], axis=1)
-    seen = (codes[:, variables] != absent).astype(np.float32)
-    total = float(len(rows))
+    drawn = np.concatenate([score[codes[:, j]] for j, score in zip(variables, scores, strict=True)], axis=1)
+    z, seen = drawn, (codes[:, variables] != absent).astype(np.float32)
+    weights = np.ones(len(rows)) if table.weights is None else table.weights[rows]
+    total = float(weights.sum() if table.whole else weights.sum() ** 2 / (weights**2).sum())
     if table.weights is not None:
-        weights = table.weights[rows]
-        total = float(weights.sum() if table.whole else weights.sum() ** 2 / (weights**2).sum())
         half = np.sqrt(weights / weights.mean())[:, None].astype(np.float32)
         z, seen = z * half, seen * half
     owner = np.repeat(np.arange(len(scores)), [score.shape[1] for score in scores])
     if len(scores) < 2 or not width or total < 3.0:
-        return Structure(1.0, len(rows), len(variables), [], copies)
+        return Structure(1.0, len(rows), len(variables), [], copies, ways)
     joint = (z.T @ z / len(z)).astype(float)
     alone, together = _by_sums(joint, z, seen, owner, total)
-    p_value = min(1.0, 1.25 * together, 5.0 * _by_largest(joint, width / len(scores), total))
-    small = len(rows) == table.n_rows and SHUFFLES * len(rows) * width**2 <= SHUFFLED_WORK
-    if whole and small and table.weights is None and DOUBTFUL[0] < p_value < DOUBTFUL[1]:
-        p_value = _by_shuffles(z, seen > 0.0, owner)
+    # rows of uneven weight or length raise the largest eigenvalue by chance alone, and no law says how far
+    p_value = together
+    if (table.weights is None or table.whole) and _even_lengths(codes[:, variables] != absent):
+        p_value = min(1.0, 1.25 * together, 5.0 * _by_largest(joint, width / len(scores), total))
+    each = weights.astype(np.int64) if table.whole else np.ones(len(rows), dtype=np.int64)
+    small = len(rows) == table.n_rows and SHUFFLES * (each.sum() + EIGENVALUES * width) * width**2 <= SHUFFLED_WORK
+    if whole and small and DOUBTFUL[0] < p_value < DOUBTFUL[1]:
+        as_drawn = np.repeat(np.arange(len(rows)), each)
+        p_value = _by_shuffles(drawn[as_drawn], seen[as_drawn] > 0.0, owner, (weights / each)[as_drawn])
     idle = [table.schema.names[j] for j in variables[alone].tolist()] if whole else []
-    return Structure(p_value, len(rows), len(variables), idle, copies)
+    return Structure(p_value, len(rows), len(variables), idle, copies, ways)
 
 
-def copied_variables(table: Encoded, variables: Positions) -> tuple[list[str], ...]:
-    """Return groups of the variables that say the same in every row, be it by other names or in other units.
+def copied_variables(table: Encoded, variables: Positions) -> tuple[tuple[list[str], ...], tuple[str, ...]]:
+    """Return groups of the variables that say the same, by other names or in other units too, and how each does so.
 
     Some rows tell which may, all rows which do. Neighbouring variants of a genome often do, and do not count.
     """
-    columns = table.coding.columns
+    columns, absent = table.coding.columns, table.coding.soft.absent
     members = [j for j in variables.tolist() if columns[j].own_kind.cells != "copies"]
     for most in (COMPARED_ROWS, table.n_rows):
         codes = spread_rows(table.codes, most)
         alike: dict[bytes, list[int]] = {}
         for j in members:
-            if (pattern := _pattern(codes[:, j], columns[j].is_number)) is not None:
+            if (pattern := _pattern(codes[:, j], int(absent[j]), columns[j].is_number)) is not None:
                 alike.setdefault(pattern, []).append(j)
         groups = [group for group in alike.values() if len(group) > 1]
         members = sorted(j for group in groups for j in group)
         if len(codes) == table.n_rows:
             break
-    return tuple([table.schema.names[j] for j in group] for group in groups)
+    held = [table.codes[:, group[0]] != absent[group[0]] for group in groups]
+    least = max(min(HELD_ROWS, table.n_rows), HELD_SHARE * table.n_rows)
+    kept = [(group, rows) for group, rows in zip(groups, held, strict=True) if rows.sum() >= least]
+    names = tuple([table.schema.names[j] for j in group] for group, _ in kept)
+    return names, tuple(_together(table, group, rows) for group, rows in kept)
 
 
-def copies_told(copies: Sequence[list[str]]) -> str:
-    """Say which columns are copies of each other.
+def _together(table: Encoded, group: list[int], held: NDArray[np.bool_]) -> str:
+    """Say what columns do that go together in the rows ``held`` (n,): numbers that differ only rise together."""
+    columns, codes = table.coding.columns, table.codes[held]
+    numbers = [np.asarray(columns[j].values)[codes[:, j]] for j in group if columns[j].is_number]
+    same = all(np.array_equal(numbers[0], other) for other in numbers[1:])
+    where = "every row" if held.all() else f"the {int(held.sum()):,} rows that hold them"
+    return f"{'say the same' if same else 'rise together'} in {where}"
+
+
+def copies_told(copies: Sequence[list[str]], together: Sequence[str] = ()) -> str:
+    """Say which columns go together as copies do, and how.
 
     >>> copies_told([["a", "b"], ["c", "d"], ["e", "f"]])
     "'a' and 'b' say the same in every row, and so do the columns of 2 further groups"
+    >>> copies_told([["a", "b"]], ["rise together in the 40 rows that hold them"])
+    "'a' and 'b' rise together in the 40 rows that hold them"
     """
-    more = len(copies) - 1
-    further = f", and so do the columns of {more} further group{'s' * (more > 1)}" if more else ""
-    return f"{listed(map(repr, copies[0]))} say the same in every row{further}"
+    ways, more = together or [SAME] * len(copies), len(copies) - 1
+    do = "so do" if len(set(ways)) == 1 else "much the same do"
+    further = f", and {do} the columns of {more} further group{'s' * (more > 1)}" if more else ""
+    return f"{listed(map(repr, copies[0]))} {ways[0]}{further}"
 
 
-def _pattern(codes: NDArray[np.generic], number: bool) -> bytes | None:
-    """Return the order of a column's numbers, or which rows hold the same level; None if others may do so by chance."""
-    _, first, which, counts = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
-    if len(codes) - counts.max() < COPIED_ROWS or (not number and len(counts) > len(codes) // 2):
+def _pattern(codes: NDArray[np.generic], absent: int, number: bool) -> bytes | None:
+    """Return the order of a column's numbers, or which rows hold the same level, and which hold nothing.
+
+    None if others may do so by chance.
+    """
+    held = codes != absent
+    if not held.any():
         return None
-    return bytes([number]) + (which if number else first[which]).astype(np.int32).tobytes()
+    _, first, which, counts = np.unique(codes[held], return_index=True, return_inverse=True, return_counts=True)
+    if len(which) - counts.max() < COPIED_ROWS or (not number and len(counts) > len(which) // 2):
+        return None
+    pattern = np.full(len(codes), -1, dtype=np.int32)
+    pattern[held] = which if number else first[which]
+    return bytes([number]) + pattern.tobytes()
 
 
 def _scores(table: Encoded, first: FirstMoments, j: int) -> Array:
@@ -176,21 +212,28 @@ def _scores(table: Encoded, first: FirstMoments, j: int) -> Array:
     return np.asarray(about @ directions[:, kept] * scale, dtype=np.float32)
 
 
+def _even_lengths(seen: NDArray[np.bool_]) -> bool:
+    """Whether rows miss cells (n, p) as if each were lost by itself: they differ little in how many they have."""
+    share = seen.mean(axis=0)
+    chance = float((share * (1.0 - share)).sum())
+    return float(seen.sum(axis=1).var()) <= UNEVEN * chance + 1e-4 * float(share.sum()) ** 2
+
+
 def _by_sums(joint: Array, z: Array, seen: Array, owner: Positions, total: float) -> tuple[NDArray[np.bool_], float]:
     """Return which variables have no covariance with others (p,), and the chance of so large ones of all together.
 
     A variable has none if it shows no more than chance, and far less than is usual among those that show more: where
     rows are few, much that is related does not show it.
 
-    joint (r, r) of z (n, r), whose columns are those of variables ``owner`` (r,); ``seen`` (n, p) which are observed.
-    Under independence a sum has a mean and a variance that follow from each variable alone, and is close to Gamma
-    distributed.
+    joint (r, r) of z (n, r), whose columns are those of variables ``owner`` (r,); ``seen`` (n, p) are roots of weights,
+    zero where a cell is missing. Under independence a sum has a mean and a variance that follow from each variable
+    alone, and is close to Gamma distributed.
     """
     member = np.zeros((len(owner), seen.shape[1]))
     member[np.arange(len(owner)), owner] = 1.0
     squares = member.T @ joint**2 @ member
     lengths = ((z**2) @ member.astype(np.float32)).astype(float)
-    share = seen.mean(axis=0, dtype=float)
+    share = (seen**2).mean(axis=0, dtype=float)
     both = (seen.T @ seen / len(z)).astype(float) / np.maximum(np.outer(share, share), 1e-12)
     np.fill_diagonal(squares, 0.0)
     np.fill_diagonal(both, 0.0)
@@ -221,33 +264,38 @@ def _by_largest(joint: Array, own: float, total: float) -> float:
     return float(_above_gamma(place + LAW_MOVED, LAW_MEAN + LAW_MOVED, LAW_SPREAD**2))
 
 
-def _by_shuffles(z: Array, seen: NDArray[np.bool_], owner: Positions) -> float:
-    """Return how often shuffled columns have a larger sum of fourth powers of the covariances' eigenvalues.
+def _by_shuffles(z: Array, seen: NDArray[np.bool_], owner: Positions, weights: Array) -> float:
+    """Return how often shuffled columns have a larger sum of cubes of the covariances' positive eigenvalues.
 
-    Every variable is shuffled among its observed cells, so that which are missing stays as it is.
+    Every variable is shuffled among its observed cells, so that which are missing stays as it is, and so do the rows'
+    weights (n,).
     """
     rng = np.random.default_rng(SHUFFLES)
     other = owner[:, None] != owner
     columns = [np.flatnonzero(owner == j) for j in range(seen.shape[1])]
     rows = [np.flatnonzero(seen[:, j]) for j in range(seen.shape[1])]
-    own, larger = _fourth_powers(z, other), 0
+    share = (weights / weights.sum()).astype(np.float32)
+    known = (share @ seen)[owner]
+    own, larger = _cubes(z, other, share), 0
     for done in range(1, SHUFFLES + 1):
         shuffled = z.copy()
         for at, held in zip(columns, rows, strict=True):
             shuffled[held[:, None], at] = z[rng.permutation(held)[:, None], at]
-        larger += _fourth_powers(shuffled, other) >= own
+        if share.min() < share.max():
+            shuffled -= (share @ shuffled / known) * seen[:, owner]
+        larger += _cubes(shuffled, other, share) >= own
         if larger == ENOUGH_LARGER or (done == SURE and not larger):
             break
     return (1.0 + larger) / (1.0 + done)
 
 
-def _fourth_powers(z: Array, other: NDArray[np.bool_]) -> float:
-    """Return the sum of the fourth powers of the eigenvalues of z's covariances, z (n, r).
+def _cubes(z: Array, other: NDArray[np.bool_], share: Array) -> float:
+    """Return the sum of the cubes of the positive eigenvalues of z's covariances, z (n, r), of rows with shares (n,).
 
     Only those between ``other`` (r, r) variables count.
     """
-    covariances = (z.T @ z / len(z)).astype(float) * other
-    return float(((covariances @ covariances) ** 2).sum())
+    eigenvalues = np.linalg.eigvalsh((z.T @ (z * share[:, None])).astype(float) * other)
+    return float((np.maximum(eigenvalues, 0.0) ** 3).sum())
 
 
 def _above_gamma(value: Array | float, mean: Array | float, variance: Array | float) -> Array:

@@ -1,11 +1,14 @@
-"""A Dask cluster on this machine: same bits, lost workers, bytes to the client, and what its overhead is.
+"""A Dask cluster on this machine: same bits, lost workers, bytes to the client, overhead, and two workers over one.
 
 Workers have one thread each. A worker is killed as soon as a stage has finished its first chunk. Tables are those of
-``scale``, in the folder that MIXMEM_SCALE names. Wall seconds mean little on a machine that does other work.
+``scale``, in the folder that MIXMEM_SCALE names. CPU seconds of the cluster are the client's and the workers'. Wall
+seconds mean little on a machine that does other work: they stand beside those of two plain processes that only count,
+over one of them, which is the most that two workers could gain at that moment.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import tempfile
@@ -23,17 +26,22 @@ from mixmem.engine import dask as engine
 from mixmem.progress import Progress, showing
 
 CASE, QUICK = (2_000_000, 100, 5, 0.1), (300_000, 50, 5, 0.1)
+LARGE, QUICK_LARGE = (20_000_000, 500, 5, 0.1), (600_000, 50, 5, 0.1)
+"""What speed is measured on: a fit of a minute or more."""
 STAGES = ("counting all rows", "pass over all rows")
-CHUNK = 65_536
+SMALL_CHUNK, CHUNK = 65_536, 262_144
+"""Rows per task where workers are killed, and where speed is measured: 0.3 s and more."""
 
 
-def fit(case: Case, root: Path, client: Any = None, rows: int | None = None) -> tuple[GDLM, float]:
+def fit(
+    case: Case, root: Path, client: Any = None, rows: int | None = None, chunk: int = SMALL_CHUNK
+) -> tuple[GDLM, float]:
     """Fit the files of a case, or their first rows; the model and its wall seconds."""
     import polars as pl
 
     pattern = str(folder_of(case, root) / "*.parquet")
     model = GDLM(case[2], alpha0=case[2] * case[3], refine=None, random_state=0, passes="few", n_jobs=1)
-    model._chunk_rows = CHUNK
+    model._chunk_rows = chunk
     began = time.perf_counter()
     model.fit(pattern if rows is None else pl.scan_parquet(pattern).head(rows), engine=client)
     return model, time.perf_counter() - began
@@ -68,7 +76,7 @@ def killing(client: Any, stage: str) -> type[Progress]:
 
 
 def bytes_to_client(case: Case, root: Path, client: Any, rows: int) -> int:
-    """Bytes of all totals that come back in a fit of the first rows."""
+    """Bytes of the largest total that comes back in a fit of the first rows."""
     sizes, original = [], engine.Dask.total
 
     def total(self: Any, *arguments: Any) -> Any:
@@ -86,27 +94,75 @@ def bytes_to_client(case: Case, root: Path, client: Any, rows: int) -> int:
 
 def run(quick: bool = False) -> Iterator[dict[str, float | str]]:
     """One row per figure."""
-    case = QUICK if quick else CASE
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(os.environ.get("MIXMEM_SCALE", temporary))
+        case = QUICK if quick else CASE
         draw(case, root)
-        whole, seconds = fit(case, root)
-        yield {"figure": "this process, one thread, wall s", "value": seconds}
-        for workers in (1, 2, 4):
-            with cluster(workers) as client:
-                fit(case, root, client, 70_000)  # workers compile, or load what was compiled
-                model, seconds = fit(case, root, client)
-                yield {"figure": f"{workers} worker(s), wall s", "value": seconds}
-                yield {"figure": f"{workers} worker(s), same bits", "value": float(_same(whole, model))}
-                if workers == 1:
-                    for rows in (case[0] // 4, case[0]):
-                        size = bytes_to_client(case, root, client, rows)
-                        yield {"figure": f"largest total to the client of {rows:,} rows, bytes", "value": float(size)}
-            for stage in STAGES if workers != 2 else ():
-                with cluster(workers) as client, showing(killing(client, stage)):
-                    model, _ = fit(case, root, client)
-                name = f"one of {workers} killed in {stage!r}, same bits"
-                yield {"figure": name, "value": float(_same(whole, model))}
+        yield from _same_bits(case, root)
+        large = QUICK_LARGE if quick else LARGE
+        draw(large, root)
+        yield from _speed(large, root)
+
+
+def _same_bits(case: Case, root: Path) -> Iterator[dict[str, float | str]]:
+    whole, _ = fit(case, root)
+    for workers in (1, 2, 4):
+        with cluster(workers) as client:
+            model, _ = fit(case, root, client)
+            yield {"figure": f"{workers} worker(s), same bits", "value": float(_same(whole, model))}
+            if workers == 1:
+                for rows in (case[0] // 4, case[0]):
+                    size = bytes_to_client(case, root, client, rows)
+                    yield {"figure": f"largest total to the client of {rows:,} rows, bytes", "value": float(size)}
+        for stage in STAGES if workers != 2 else ():
+            with cluster(workers) as client, showing(killing(client, stage)):
+                model, _ = fit(case, root, client)
+            name = f"one of {workers} killed in {stage!r}, same bits"
+            yield {"figure": name, "value": float(_same(whole, model))}
+
+
+def _speed(case: Case, root: Path) -> Iterator[dict[str, float | str]]:
+    """CPU of a cluster of one worker over this process's, and the wall time of one worker over that of two."""
+    began = time.process_time()
+    whole, _ = fit(case, root, chunk=CHUNK)
+    here = time.process_time() - began
+    yield {"figure": "this process, one thread, CPU s", "value": here}
+    seconds = []
+    for workers in (1, 2):
+        with cluster(workers) as client:
+            fit(case, root, client, 70_000)  # workers compile, or load what was compiled
+            began, before = time.process_time(), sum(client.run(time.process_time).values())
+            model, wall = fit(case, root, client, chunk=CHUNK)
+            cpu = time.process_time() - began
+            there = sum(client.run(time.process_time).values()) - before
+            seconds.append(wall)
+            yield {"figure": f"{workers} worker(s), wall s", "value": wall}
+            yield {"figure": f"{workers} worker(s), CPU s of the client", "value": cpu}
+            yield {"figure": f"{workers} worker(s), CPU s of the workers", "value": there}
+            yield {"figure": f"{workers} worker(s), CPU over this process's", "value": (cpu + there) / here}
+            yield {"figure": f"{workers} worker(s), same bits", "value": float(_same(whole, model))}
+    yield {"figure": "one worker over two, wall", "value": seconds[0] / seconds[1]}
+    yield {"figure": "two plain processes over one, wall", "value": _machine()}
+
+
+def _machine() -> float:
+    """How many times as much two processes get done as one, by the wall, at this moment."""
+    walls = []
+    for count in (1, 2):
+        others = [multiprocessing.get_context("spawn").Process(target=_busy) for _ in range(count)]
+        began = time.perf_counter()
+        for other in others:
+            other.start()
+        for other in others:
+            other.join()
+        walls.append(time.perf_counter() - began)
+    return 2.0 * walls[0] / walls[1]
+
+
+def _busy() -> None:
+    total = 0
+    for number in range(60_000_000):
+        total += number
 
 
 def _size(found: Any) -> int:

@@ -11,14 +11,16 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from benchmarks.measure import cost_of, cost_of_command, in_process
-from mixmem import GDLM, Encoded, first_moments, rmse, simulate_gdlm
+from mixmem import GDLM, Encoded, first_moments, rmse, simulate_gdlm, simulate_mixed
 from mixmem.engine.local import threads
 from mixmem.moments.sweep import FullTensor, split_in_groups
 from mixmem.results.simulate import draw_codes
@@ -91,6 +93,18 @@ def fit_in_memory(case: Case, root: Path, passes: str) -> dict[str, float]:
     }  # fmt: skip
 
 
+def fit_mixed(n: int, passes: str) -> dict[str, float]:
+    """Fit categories, counts and continuous numbers with missing cells and weights: CPU seconds, error of theta's
+    levels."""
+    drawn = simulate_mixed(n, 3, n_categorical=30, n_count=10, n_continuous=10, missing=0.1, random_state=0)
+    table = replace(drawn.encoded, weights=np.random.default_rng(1).uniform(0.5, 2.0, n))
+    model = GDLM(3, alpha0=0.9, refine=None, random_state=0, passes=passes)
+    model.fit(table.take(slice(0, 5_000)))
+    cost, _ = cost_of(lambda: model.fit(table))
+    levels = slice(0, 30 * 4)
+    return {"CPU s": cost.cpu, "wall s": cost.wall, "theta": rmse(drawn.theta[levels], model._theta[levels])}
+
+
 def fit_files(case: Case, root: Path, how: str) -> dict[str, float]:
     """Fit the files: from memory once they are read (a frame), streamed (their pattern), or streamed with a limit
     that lets no codes be kept in memory (limited): CPU, memory."""
@@ -161,7 +175,9 @@ def run(quick: bool = False) -> Iterator[dict[str, float | str]]:
                 found = in_process(pass_and_sweep, case, root)
                 yield from _rows(case, found | {"pass / sweep": found["pass CPU s"] / found["sweep CPU s"]})
                 yield from _streamed(case, root)
-            yield from _few_against_all(case, root)
+            yield from _few_against_all(case, partial(fit_in_memory, case, root))
+        mixed = (200_000 if quick else 2_000_000, 50, 3, 0.3)
+        yield from _few_against_all(mixed, partial(fit_mixed, mixed[0]))
         large = QUICK_LARGE if quick else (min(LARGE[0], _most_rows()), *LARGE[1:])
         in_process(draw, large, root)
         plain = in_process(scan, large, root)
@@ -179,8 +195,8 @@ def _most_rows() -> int:
     return int(os.environ.get("MIXMEM_SCALE_ROWS", LARGE[0]))
 
 
-def _few_against_all(case: Case, root: Path) -> Iterator[dict[str, float | str]]:
-    few, every = (in_process(fit_in_memory, case, root, passes) for passes in ("few", "all"))
+def _few_against_all(case: Case, fit: Callable[[str], dict[str, float]]) -> Iterator[dict[str, float | str]]:
+    few, every = (in_process(fit, passes) for passes in ("few", "all"))
     yield from _rows(case, {f"few, {name}": value for name, value in few.items()})
     yield from _rows(case, {f"all, {name}": value for name, value in every.items()})
     yield from _rows(

@@ -9,14 +9,16 @@ log-likelihood of a new row above that of one component.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from mixmem import Encoded, encode, row_likelihood, simulate_gdlm
+from mixmem import Encoded, Simulation, encode, row_likelihood, simulate_gdlm
 from mixmem.engine.local import threads
 from mixmem.moments.sums import first_moments
-from mixmem.selection.structure import structure_of
+from mixmem.selection.structure import Structure, structure_of
+from mixmem.typing import Array
 
 NEW_ROWS, ALL_ROWS = 4_000, 100_000
 
@@ -46,21 +48,56 @@ def noise(seed: int) -> tuple[str, Encoded]:
     return make, encode(pd.DataFrame(columns))
 
 
-def drawn(seed: int) -> tuple[str, Encoded, float] | None:
+@dataclass(frozen=True)
+class Drawn:
+    """A table of ``n_rows`` that the model draws, with further rows, the share of noise, and the gain of the truth."""
+
+    make: str
+    whole: Simulation
+    n_rows: int
+    noise: float
+    gain: float
+
+    @property
+    def table(self) -> Encoded:
+        """The table that is looked at."""
+        return self.whole.encoded.take(np.arange(self.n_rows))
+
+
+def cells_of(whole: Simulation, share: float) -> tuple[Array, Array]:
+    """What cells show, a share of noise included: theta with all components (rows, k), and with one (rows, 1)."""
+    noisy = (1.0 - share) * whole.theta + share / whole.schema.sizes[0]
+    return noisy, (noisy @ whole.alpha / whole.alpha.sum())[:, None]
+
+
+def gains_of(table: Encoded, whole: Simulation, share: float) -> Array:
+    """How much likelier the truth makes each row than one component does (n,)."""
+    noisy, alone = cells_of(whole, share)
+    return row_likelihood(table, noisy, whole.alpha) - row_likelihood(table, alone, np.ones(1))
+
+
+def drawn(seed: int) -> Drawn | None:
     """Return a table that the model draws, with the gain of the truth; None if that does not beat one component."""
     rng = np.random.default_rng([seed, 4])
     n, p = int(rng.choice([200, 500, 1000, 3000])), int(rng.choice([8, 12, 20, 40]))
     k, d = int(rng.integers(2, 7)), int(rng.integers(2, 5))
     strength, share = float(rng.choice([0.1, 0.3, 1.0])), float(rng.choice([0.0, 0.2]))
     whole = simulate_gdlm(n + NEW_ROWS, p, k, n_levels=d, alpha=strength, noise=share, random_state=seed)
-    new = whole.encoded.take(np.arange(n, n + NEW_ROWS))
-    noisy = (1.0 - share) * whole.theta + share / d
-    alone = (noisy @ whole.alpha / whole.alpha.sum())[:, None]
-    gains = row_likelihood(new, noisy, whole.alpha) - row_likelihood(new, alone, np.ones(1))
+    gains = gains_of(whole.encoded.take(np.arange(n, n + NEW_ROWS)), whole, share)
     if gains.mean() < 3.0 * gains.std() / np.sqrt(ALL_ROWS):
         return None
     make = f"{n} x {p}, k = {k}, d = {d}, alpha {strength}, noise {share}"
-    return make, whole.encoded.take(np.arange(n)), float(gains.mean())
+    return Drawn(make, whole, n, share, float(gains.mean()))
+
+
+def all_drawn(tables: int) -> Iterator[tuple[int, Drawn, Structure]]:
+    """The first tables that are drawn, with their seed and what is found in them."""
+    found, seed = 0, 0
+    while found < tables:
+        if (one := drawn(seed)) is not None:
+            found += 1
+            yield seed, one, structure_of(one.table, first_moments(one.table))
+        seed += 1
 
 
 def run(quick: bool = False) -> Iterator[dict[str, float | int | str]]:
@@ -71,12 +108,9 @@ def run(quick: bool = False) -> Iterator[dict[str, float | int | str]]:
         warned = [(make, not structure_of(table, first_moments(table)).found) for make, table in made]
         missed = ", ".join(make for make, told in warned if not told)
         yield {"tables": f"{tables} of noise", "called noise": sum(told for _, told in warned), "what": missed}
-        found, seed = [], 0
-        while len(found) < tables:
-            if (one := drawn(seed)) is not None:
-                make, table, gain = one
-                look = structure_of(table, first_moments(table))
-                found.append((make, gain, look))
-            seed += 1
-        told = [f"{make} (gain {gain:.4f}, p {look.p_value:.2f})" for make, gain, look in found if not look.found]
+        told = [
+            f"{one.make} (gain {one.gain:.4f}, p {look.p_value:.2f})"
+            for _, one, look in all_drawn(tables)
+            if not look.found
+        ]
         yield {"tables": f"{tables} of components", "called noise": len(told), "what": "; ".join(told)}

@@ -1,6 +1,7 @@
 """Public names, as editors and type checkers see them; ``__init__.py`` imports each when it is first used."""
 
 from mixmem.data.coding import Coding as Coding
+from mixmem.data.document_pieces import DocumentPieces as DocumentPieces
 from mixmem.data.encode import Encoded as Encoded
 from mixmem.data.encode import decode as decode
 from mixmem.data.encode import encode as encode
@@ -44,11 +45,11 @@ from mixmem.moments.solvers import Factorization as Factorization
 from mixmem.moments.solvers import NqpResult as NqpResult
 from mixmem.moments.solvers import factorize as factorize
 from mixmem.moments.solvers import solve_nqp as solve_nqp
-from mixmem.moments.sums import BlockMoments as BlockMoments
 from mixmem.moments.sums import FirstMoments as FirstMoments
 from mixmem.moments.sums import first_moments as first_moments
 from mixmem.moments.sums import second_moments as second_moments
-from mixmem.moments.sums import third_moments as third_moments
+from mixmem.moments.third_moments import BlockMoments as BlockMoments
+from mixmem.moments.third_moments import third_moments as third_moments
 from mixmem.results.compare import Comparison as Comparison
 from mixmem.results.compare import Regression as Regression
 from mixmem.results.goodness import Goodness as Goodness
@@ -72,6 +73,7 @@ __all__ = [
     "Coding",
     "Comparison",
     "DawidSkene",
+    "DocumentPieces",
     "Encoded",
     "Factorization",
     "FirstMoments",

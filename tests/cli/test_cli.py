@@ -1,5 +1,6 @@
 """The command line: what is called with what, what is written, and how it ends."""
 
+import contextlib
 import gzip
 import io
 import json
@@ -180,6 +181,9 @@ def test_what_fit_prints(fitted, tmp_path, capsys):
     assert code == 0
     assert err.startswith("mixmem: warning: 1 level(s) occur in fewer than 5 rows and are learned poorly, in 'x8'")
     assert err.count("\n") == 1  # no terminal looks, so no bars
+    with contextlib.redirect_stderr(sys.stdout):
+        both = run(capsys, *arguments)[1]
+    assert both.startswith("mixmem: warning: 1 level(s) occur")  # before the result
     for text in (
         "2 components in 200 rows of 9 variables",
         "alpha0 0.2 (given)",
@@ -502,7 +506,7 @@ def test_info_describes_the_table(fitted, tmp_path, capsys):
     assert "warning: 1 level(s) occur in fewer than 5 rows and are learned poorly, in 'odd'" in out
     assert "nearly constant" in out
     (tmp_path / "n.csv").write_text("a,b,c\n" + "\n".join(f"{i % 2},{i % 3},{int(i**0.5)}" for i in range(81)))
-    assert "merge them with others, or say which columns are counts, such as --kind c=count" in run(
+    assert "merge them with others, or, if 'c' counts something, say --kind c=count" in run(
         capsys, "info", tmp_path / "n.csv"
     )[1]  # fmt: skip
     wide = simulate_gdlm(300, 300, 2, random_state=0).frame
@@ -543,7 +547,8 @@ def test_info_names_every_problem(tmp_path, capsys):
     assert "padding" not in out + err
     code, out, err = run(capsys, "info", tmp_path / "d.csv", "--kind", "name=ignore", "--kind", "gaps=ignore")
     assert "30 rows, 4 columns" in out
-    assert "for 2 reasons" in err
+    assert "for 1 reason:" in err
+    assert "note: column 'b' has a different whole number in every row, as ranks and identifiers have" in out
     assert "note: column 'same' is constant: it holds '7' wherever it is not missing, so it is left out" in out
     refused(capsys, "--kind: there is no column 'd'", "info", tmp_path / "d.csv", "--kind", "d=count")
 
@@ -1007,7 +1012,7 @@ def enough(monkeypatch):
     seen = {}
 
     def choose(table, **settings):
-        seen.update(settings, rows=table.codes.shape)
+        seen.update(settings, rows=table.codes.shape, weights=table.weights)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(choosing, "choose_k", choose)
@@ -1021,9 +1026,15 @@ def test_choose_k_hands_its_options_on_and_leaves_nothing_when_interrupted(enoug
     assert (code, out, err) == (130, "", "mixmem: interrupted; nothing was written\n")
     assert enough == {
         "k_range": (3, 6), "alpha0": 0.4, "n_splits": 4, "random_state": 5, "n_jobs": 1, "memory_limit": "1GB",
-        "rows": (200, 9),
+        "rows": (200, 9), "weights": None,
     }  # fmt: skip
     assert list(tmp_path.iterdir()) == []
+
+
+def test_choose_k_takes_weights(enough, fitted, tmp_path, capsys):
+    run(capsys, "choose-k", fitted / "data.csv", "--id", "who", "--weight", "x8", "--out", tmp_path / "o")
+    assert enough["rows"][1] == 8
+    assert enough["weights"] is not None
 
 
 def test_files_and_words_of_choose_k(fitted, tmp_path, capsys):
@@ -1035,18 +1046,21 @@ def test_files_and_words_of_choose_k(fitted, tmp_path, capsys):
     assert [line.split()[0] for line in lines[1:4]] == ["1", "2", "3"]
     assert lines[1].endswith("  less likely")
     assert lines[2].endswith("  <- recommended")
-    assert lines[5].startswith("k = 2")
+    assert lines[4].startswith("held-out: mean log-likelihood of rows that were not fitted; ±: standard error of its")
+    assert lines[6].startswith("k = 2")
     assert sorted(path.name for path in (tmp_path / "o").iterdir()) == ["choose_k.csv", "choose_k.json", "choose_k.png"]
     frame = pl.read_csv(tmp_path / "o" / "choose_k.csv")
     assert frame.columns[0] == "k"
     assert frame.filter(pl.col("recommended"))["k"].to_list() == [2]
     document = json.loads((tmp_path / "o" / "choose_k.json").read_text())
     assert document["k"] == 2
-    assert document["reason"] == lines[5]
+    assert document["reason"] == lines[6]
     assert document["mixmem"] == mixmem.__version__
     assert document["seed"] == 0
     assert document["alpha0"] == document["settings"]["alpha0"] == 0.2
-    assert document["data"] == {"path": str(fitted / "data.csv"), "rows": 200, "variables": 9, "id": "who"}
+    assert document["data"] == {
+        "path": str(fitted / "data.csv"), "rows": 200, "variables": 9, "id": "who", "weight": None,
+    }  # fmt: skip
     assert run(capsys, *arguments, "--out", tmp_path / "q", "--quiet") == (0, "", "")
 
 

@@ -73,6 +73,7 @@ def test_fit_and_memberships_in_pieces(folder, tmp_path, capsys):
         (["--kind", "y=count"], "--kind: there is no column 'y'"),
         (["--weight", "y"], "there is no column 'y' to take weights from"),
         (["--scratch", "nowhere"], "the scratch folder nowhere does not exist; create it or name another"),
+        (["--scratch", __file__], "is a file, no folder; create it or name another"),
         (["--cv", 3], "--cv hides genotypes of all rows in memory"),
     ],
 )
@@ -83,3 +84,18 @@ def test_refusals_leave_nothing(folder, tmp_path, capsys, options, message):
     assert message in err
     assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dialect_that_is_said_is_heeded_in_pieces(folder, tmp_path, capsys):
+    frame = pl.read_csv(folder / "all.csv").drop("who")
+    frame.write_csv(tmp_path / "bare.csv", separator="~", include_header=False)
+    frame.write_csv(tmp_path / "named.csv")
+    options = ["-k", 2, "--alpha0", 0.4, "--passes", "few", "--quiet", "--out"]
+    dialect = ["--delimiter", "~", "--header", "no"]
+    assert run(capsys, "fit", tmp_path / "bare.csv", *dialect, *options, tmp_path / "one")[0] == 0
+    assert run(capsys, "fit", tmp_path / "named.csv", *options, tmp_path / "two")[0] == 0
+    assert (tmp_path / "one" / "theta.csv").read_bytes() == (tmp_path / "two" / "theta.csv").read_bytes()
+    arguments = ["memberships", tmp_path / "one" / "model.mixmem", tmp_path / "bare.csv", "--quiet", "--memory-limit"]
+    for limit in ("1GB", "2MB"):
+        assert run(capsys, *arguments, limit, *dialect, "--out", tmp_path / f"{limit}.csv")[0] == 0
+    assert (tmp_path / "1GB.csv").read_bytes() == (tmp_path / "2MB.csv").read_bytes()

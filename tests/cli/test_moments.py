@@ -105,7 +105,7 @@ def test_rounds_say_what_comes_next_and_rows_are_added_later(there, capsys):
         "moments count a.csv --out X": "give --plan for a part of the plan, or --after M",
         "moments merge a.moments plan --out X": "plan has the format 'mixmem-moments-plan'; expected 'mixmem-moments'",
         "moments init a.csv --out X": "give -k",
-        "moments init c.csv --plan plan -k 2 --out X": "leave -k and --sample out",
+        "moments init c.csv --plan plan -k 2 --out X": "--components goes with a table, and --plan has a plan",
         "fit --moments a.moments --out X": "the sums lack part 'b' of the plan",
         "fit --moments M --alpha0 3 --out X": "--alpha0 goes with a table",
         "fit a.csv --moments M --out X": "DATA goes with a table",
@@ -120,3 +120,27 @@ def test_rounds_say_what_comes_next_and_rows_are_added_later(there, capsys):
         assert words in said
         assert said.count("\n") == 1
     assert not (there / "X").exists()
+
+
+def test_what_a_plan_has_fixed_and_what_would_be_overwritten_are_refused(there, capsys):
+    run(capsys, "moments init a.csv -k 2 --alpha0 0.4 --out fixed")
+    for option in ("-k 3", "--kind x0=ignore", "--weight x0", "--missing NA", "--seed 1", "--alpha0 1", "--sample s"):
+        said = run(capsys, f"moments init b.csv --plan fixed --out joined {option}", code=2)
+        assert "goes with a table, and --plan has a plan that fixed it; leave it out" in said
+    assert not (there / "joined").exists()
+    run(capsys, "moments init a.csv b.csv -k 2 --alpha0 0.4 --out two")
+    for part in ("a", "b"):
+        run(capsys, f"moments count {part}.csv --plan two --out {part}.m")
+    before = (there / "a.m").read_bytes()
+    assert "a.m" in run(capsys, "moments merge a.m b.m --out a.m", code=2)
+    assert (there / "a.m").read_bytes() == before
+
+
+def test_parts_whose_dialect_is_said(there, capsys):
+    for part in ("a", "b"):
+        bare = pl.read_csv(f"{part}.csv").rename({f"x{j}": f"level {j}" for j in range(9)})
+        bare.write_csv(f"{part}-bare.csv", separator="~", include_header=False)
+    run(capsys, "moments init a-bare.csv -k 2 --alpha0 0.4 --out bare --delimiter ~ --header no")
+    run(capsys, "moments init b-bare.csv --plan bare --out joined --delimiter ~ --header no")
+    found = run(capsys, "moments count b-bare.csv --plan joined --out b.bare --delimiter ~ --header no")
+    assert "3,072 rows counted" in found

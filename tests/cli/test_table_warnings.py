@@ -78,3 +78,50 @@ def test_every_word_for_a_missing_cell_is_named():
     text = said(pd.DataFrame({"q": answers, "r": np.roll(answers, 1), "s": np.resize([0, 1, 1], 400)}))
     assert "say --missing refused" in text
     assert "say --missing not asked" in text
+
+
+def test_what_one_row_holds_is_no_code_for_missing_cells():
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        {"q": np.resize([1, 2, 3, 4], 30), "size": rng.normal(10, 1, 30).round(2), "r": [0, 1, 1] * 10}
+    )
+    once, twice = frame.copy(), frame.copy()
+    once.loc[0, ["q", "size"]] = [99, 670]
+    twice.loc[:1, ["q", "size"]] = [99, 670]
+    assert "--missing" not in said(once)
+    assert "--missing q=99" in said(twice)
+    assert "--missing size=670" in said(twice)
+
+
+def test_a_mark_among_numbers_is_told_once():
+    texts = ["." if i % 9 == 0 else str(i % 20) for i in range(200)]
+    frame = pd.DataFrame({"lab": texts, "word": np.resize(["a", "b", "."], 200), "r": [0, 1] * 100})
+    assert "'.' in 'word' often means a missing cell: if it does here, say --missing word=." in said(frame)
+
+
+def test_columns_that_may_be_weights_are_asked_about():
+    rng = np.random.default_rng(3)
+    rows = rng.choice(["x", "y", "z", "w"], (400, 3), p=[0.5, 0.3, 0.15, 0.05])
+    counts = pd.DataFrame(rows, columns=["a", "b", "c"]).value_counts().reset_index(name="Freq")
+    assert "column 'Freq' may say how many rows each stands for: if so, say --weight Freq" in said(counts)
+    assert "--weight" not in said(counts.rename(columns={"Freq": "size"}))
+    assert "--weight" not in " ".join(table_warnings(Facts.of(encode(counts, weight="Freq"))))
+    frame = pd.DataFrame(rows).assign(count=rng.poisson(3, 400))  # patterns have several rows
+    assert "--weight" not in said(frame)
+    assert "--weight pspwght" in said(pd.DataFrame(rows).assign(pspwght=rng.lognormal(0, 0.5, 400)))
+    survey = rng.lognormal(0, 0.5, 400)
+    assert "--weight weight" in said(pd.DataFrame(rows).assign(weight=survey / survey.mean()))
+    assert "--weight" not in said(pd.DataFrame(rows).assign(weight=rng.normal(70, 12, 400)))
+
+
+def test_dummies_of_a_level_are_told():
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(rng.integers(0, 2, (200, 3)), columns=list("abc")).assign(level=rng.integers(1, 5, 200))
+    assert "in every row only whether" not in said(frame)
+    dummies = frame.assign(level1=(frame["level"] == 1) * 1, rest=np.where(frame["level"] == 3, "no", "yes"))
+    assert "'level1' and 'rest' each say in every row only whether 'level' holds a certain level" in said(dummies)
+    dummies.loc[0, "level1"] = 1 - dummies.loc[0, "level1"]
+    assert "'rest' says in every row only whether 'level' holds a certain level" in said(dummies)
+    gaps = frame.assign(level=frame["level"].where(frame.index != 7))
+    assert "'one' says" in said(gaps.assign(one=(gaps["level"] == 1).astype(float).where(gaps.index != 7)))
+    assert "in every row only whether" not in said(gaps.assign(one=(gaps["level"] == 1).astype(float)))

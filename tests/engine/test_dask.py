@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import subprocess
@@ -18,9 +19,11 @@ from mixmem import GDLM, InputError, simulate_gdlm
 from mixmem.cli import main
 from mixmem.data import chunks
 from mixmem.engine import dask as engine
+from mixmem.engine import rows as engine_rows
 from mixmem.engine.chunks import Local
 from mixmem.engine.dask import Dask, connected, engine_of
 from mixmem.engine.rows import RowSum
+from mixmem.moments import few_passes
 
 distributed = pytest.importorskip("distributed")
 ROWS = 70_000
@@ -74,6 +77,42 @@ def test_the_same_bits_on_workers_from_files_frames_and_arrays(client, frame, fo
     for model in found:
         assert np.array_equal(model._theta, whole._theta)
         assert np.array_equal(model.alpha_, whole.alpha_)
+
+
+def test_files_are_read_once_while_workers_have_room_for_codes(client, frame, folder, monkeypatch):
+    read: list[int] = []
+    coded = chunks.Reading.coded
+
+    def counting(self, begin, end, *arguments, **options):
+        read.append(begin)
+        return coded(self, begin, end, *arguments, **options)
+
+    monkeypatch.setattr(chunks.Reading, "coded", counting)
+    pattern = str(folder / "*.parquet")
+    once = fitted(pattern, client)
+    assert sorted(read) == [0, 32_768, 65_536]
+    monkeypatch.setattr(engine, "KEPT_PART", 10**9)
+    again = fitted(pattern, client)
+    assert len(read) > 6
+    assert np.array_equal(once._theta, again._theta)
+
+
+@pytest.mark.parametrize("kept", [4, 10**9])
+def test_parts_of_rows_and_em_have_the_same_bits_on_workers(kept, client, frame, folder, monkeypatch):
+    monkeypatch.setattr(engine_rows, "MOST_BLOCKS", 1)
+    monkeypatch.setattr(chunks, "SAMPLE_BLOCKS", 8)
+    monkeypatch.setattr(few_passes, "ENOUGH", 0.18)
+    monkeypatch.setattr(engine, "KEPT_PART", kept)
+
+    def found(X, refine, client=None):
+        model = GDLM(2, alpha0=0.4, refine=refine, random_state=0, passes="few")
+        model._chunk_rows = 20_000
+        return model.fit(X, engine=client)
+
+    pattern = str(folder / "*.parquet")
+    assert found(pattern, None, client).report_.start.correction.parts[1] < 0.25
+    for refine in (None, "em"):
+        assert np.array_equal(found(frame, refine)._theta, found(pattern, refine, client)._theta)
 
 
 def test_the_command(client, folder, tmp_path, capsys):
@@ -170,3 +209,29 @@ def test_refusals(client, frame, folder, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(engine, "_version", lambda: "0.0.1")
     with pytest.raises(InputError, match=r"workers have mixmem 0.0.1, but this is .*; install the same version"):
         fitted(frame, client)
+
+
+def test_what_is_refused_is_not_tried_again(client, frame, tmp_path, monkeypatch):
+    bad = frame.with_columns(x1=pl.Series([str(row % 50 + 0.5) if row != 40_001 else "?" for row in range(ROWS)]))
+    bad.write_csv(tmp_path / "bad.csv")
+    tried = []
+    coded = chunks.Reading.coded
+
+    def counting(reading, begin, end, *arguments, **options):
+        tried.append(begin)
+        return coded(reading, begin, end, *arguments, **options)
+
+    monkeypatch.setattr(chunks.Reading, "coded", counting)
+    with pytest.raises(InputError, match=r"bad.csv.*column 'x1', row .* holds '\?'; expected a number"):
+        fitted(tmp_path / "bad.csv", client)
+    assert len(tried) == len(set(tried))
+
+
+def test_files_of_this_machine_and_closed_clients_are_refused_at_once(client, frame, tmp_path):
+    (tmp_path / "all.csv.gz").write_bytes(gzip.compress(frame.write_csv().encode()))
+    with pytest.raises(InputError, match=r"all.csv.gz is unzipped on this machine, .*; unzip it for them"):
+        fitted(tmp_path / "all.csv.gz", client)
+    with distributed.Client(client.cluster) as closed:
+        pass
+    with pytest.raises(InputError, match="the client of Dask is closed; make a new one"):
+        fitted(frame, closed)

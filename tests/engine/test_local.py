@@ -2,11 +2,21 @@
 
 import threading
 
+import joblib
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from mixmem.engine.local import current_threads, in_parts, in_threads, max_threads, threads, threads_for
+from mixmem.engine.local import (
+    current_threads,
+    in_parts,
+    in_tasks,
+    in_threads,
+    max_threads,
+    n_tasks,
+    threads,
+    threads_for,
+)
 
 
 def test_pieces_in_threads_keep_their_order():
@@ -69,3 +79,20 @@ def test_blas_is_given_back_after_fits_that_ran_at_once():
     ended.set()
     worker.join()
     assert blas_threads() == before
+
+
+def _threads_of(number):
+    return number, current_threads()
+
+
+def test_tasks_go_where_joblib_is_told_to():
+    tasks = [(number,) for number in range(5)]
+    assert n_tasks() == 1
+    with threads(2):
+        assert [number for number, _ in in_tasks(_threads_of, tasks)] == list(range(5))
+    for settings in ({"backend": "threading", "n_jobs": 2}, {"backend": "loky", "n_jobs": 2}):
+        with joblib.parallel_config(**settings):
+            assert n_tasks() == 2
+            assert list(in_tasks(_threads_of, tasks)) == [(number, 1) for number in range(5)]
+    with joblib.parallel_config(backend="sequential"):
+        assert n_tasks() == 1

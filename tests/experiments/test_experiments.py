@@ -87,6 +87,7 @@ def test_published_values_are_the_references():
     assert published() == stated
 
 
+@pytest.mark.slow
 def test_every_way_of_the_comparison_runs():
     """On a table so small that it takes no time; every estimate is a theta on the simplex."""
     table, seed = draw(Cell(80, 0.0, 2), 0, 0, variables=9)

@@ -11,6 +11,10 @@ import pytest
 
 from mixmem import GDLM, InputError, TableWarning, rmse, simulate_gdlm, simulate_mixed
 from mixmem.data import chunks
+from mixmem.data.read import read_table
+from mixmem.engine import rows as engine_rows
+from mixmem.models._passes import rows_per_chunk
+from mixmem.moments import few_passes, part_of_rows
 
 ROWS = 70_000
 
@@ -73,6 +77,33 @@ def test_memory_files_chunks_and_threads_give_the_same_bits(drawn, frame, folder
         others[0].memberships_
 
 
+def test_a_second_correction_takes_a_part_of_the_rows(drawn, frame, folder, monkeypatch):
+    monkeypatch.setattr(engine_rows, "MOST_BLOCKS", 1)
+    monkeypatch.setattr(chunks, "SAMPLE_BLOCKS", 8)
+    monkeypatch.setattr(few_passes, "ENOUGH", 0.18)
+    few, pattern = fitted(frame), str(folder / "*.parquet")
+    report = few.report_.start.correction
+    assert report.parts[0] == 1.0
+    assert 0.0 < report.parts[1] < 0.25
+    for other in (
+        fitted(drawn.encoded), fitted(pattern, 1, memory_limit="2MB"), fitted(pattern, 3_000, scratch=folder, n_jobs=1)
+    ):  # fmt: skip
+        assert_same(few, other)
+        assert other.report_.start.correction == report
+    monkeypatch.setattr(part_of_rows, "MOST_PART", ROWS)
+    every = fitted(frame)
+    assert every.report_.start.correction.parts == [1.0, 1.0]
+    assert rmse(few._theta, every._theta) < 0.18 * rmse(every._theta, drawn.theta)
+
+
+def test_sorted_rows_are_all_taken_by_a_second_correction(drawn, monkeypatch):
+    monkeypatch.setattr(engine_rows, "MOST_BLOCKS", 1)
+    monkeypatch.setattr(chunks, "SAMPLE_BLOCKS", 8)
+    monkeypatch.setattr(few_passes, "ENOUGH", 0.18)
+    rows = drawn.encoded.take(np.argsort(drawn.memberships[:, 0]))
+    assert set(fitted(rows).report_.start.correction.parts) == {1.0}
+
+
 def test_as_accurate_as_sweeps_over_all_rows(drawn, frame):
     few, every = fitted(frame), fitted(frame, passes="all")
     sample = fitted(frame[: 16 * 512], passes="all")
@@ -116,6 +147,17 @@ def test_mixed_kinds_missing_cells_weights_and_levels_outside_the_sample(tmp_pat
     assert apart.max() < 0.05  # a fortieth of what tells components apart
 
 
+def test_em_goes_over_all_rows_a_round_per_pass(folder, frame):
+    few, pattern = fitted(frame, refine="em"), str(folder / "*.parquet")
+    assert_same(few, fitted(pattern, 1, refine="em", memory_limit="2MB"))
+    assert_same(few, fitted(folder / "all.csv", 40_000, refine="em", n_jobs=1))
+    every = GDLM(2, alpha0=0.4, refine="em", random_state=0).fit(frame)
+    one, other = (model.report_.refine.em for model in (few, every))
+    assert abs(one.log_likelihood - other.log_likelihood) < 1e-3 * ROWS
+    assert "over all rows" in few.report_.reason
+    assert few.report_.refine.reason == "asked for; every round is a pass over all rows"
+
+
 def test_one_component_is_the_mean_of_all_rows(frame):
     model = GDLM(1, passes="few", random_state=0).fit(frame)
     shares = np.concatenate([np.bincount(frame[name].to_numpy()) / ROWS for name in frame.columns])
@@ -123,7 +165,7 @@ def test_one_component_is_the_mean_of_all_rows(frame):
 
 
 def test_refusals(frame, folder, tmp_path, monkeypatch):
-    for method in ("gibbs", "integrated", "em"):
+    for method in ("gibbs", "integrated"):
         with pytest.raises(InputError, match=rf"refine='{method}' .* does not hold them; expected refine=None"):
             fitted(frame, refine=method)
     with pytest.raises(InputError, match="passes must be 'auto', 'few'"):
@@ -162,3 +204,23 @@ def test_dialects_are_found_in_files_that_are_read_in_pieces(frame, tmp_path):
     assert pieces.schema_.variables[-1].kind == "continuous"
     with pytest.warns(TableWarning, match="looks like a row"):
         assert_same(fitted(frame), fitted(tmp_path / "bare.csv", 1))
+
+
+@pytest.mark.parametrize("texts", [("x", "00", "01"), ("x", "0.0", "1.0"), ("x", "true", "True"), ("1", "07", "7.50")])
+def test_levels_do_not_depend_on_how_long_pieces_are(frame, tmp_path, monkeypatch, texts):
+    monkeypatch.setattr(engine_rows, "MOST_BLOCKS", 8)
+    early, one, other = texts
+    late = np.where(frame["x1"].to_numpy() > 0, one, other)
+    column = np.where(np.arange(ROWS) < 2_000, early, np.where(np.arange(ROWS) < 20_000, "2", late))
+    frame.with_columns(more=pl.Series(column)).write_csv(tmp_path / "x.csv")
+    whole = fitted(read_table(tmp_path / "x.csv"))
+    for rows in (1, 20_000, None):
+        found = fitted(tmp_path / "x.csv", rows)
+        assert found.schema_ == whole.schema_
+        assert_same(found, whole)
+
+
+def test_pieces_of_wide_rows_are_shorter():
+    assert rows_per_chunk(10, 80_000_000) == rows_per_chunk(10, 80_000_000, 50) == 125_000
+    assert rows_per_chunk(10, 80_000_000, 1_000) == 10_000
+    assert rows_per_chunk(10, 80_000_000, 20) == 1_000_000

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -327,3 +329,25 @@ def test_one_component_has_no_alpha0_to_look_for():
     model = GDLM(1, random_state=0).fit(TABLE.frame)
     assert model.alpha0_ == 1.0
     assert not model.report_.alpha0.estimated
+
+
+def test_blocks_by_joblib_have_the_same_bits():
+    settings = {"n_partitions": 4, "sweeps": 0, "refine": None}
+    plain = fit(**settings)
+    with joblib.parallel_config(backend="threading", n_jobs=3):
+        other = fit(**settings)
+    assert np.array_equal(plain._theta, other._theta)
+
+
+def test_numbers_that_are_none_are_not_handed_out(monkeypatch):
+    import mixmem.models._learner as learner
+
+    honest = learner.refine
+
+    def broken(*given, **options):
+        found = honest(*given, **options)
+        return replace(found, theta=np.full_like(found.theta, np.nan))
+
+    monkeypatch.setattr(learner, "refine", broken)
+    with pytest.raises(InputError, match=r"the fit broke down.*try fewer components, give alpha0"):
+        GDLM(2, alpha0=0.4, refine=None, random_state=0).fit(np.random.default_rng(0).integers(0, 3, (60, 6)))

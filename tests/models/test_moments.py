@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import safetensors
+from safetensors.numpy import save_file
 
 from mixmem import GDLM, InputError, Moments, MomentsPlan, rmse, simulate_gdlm, simulate_mixed
 from mixmem.data import chunks
@@ -210,6 +212,8 @@ def test_partial_fit_adds_rows_without_those_of_before(frame, tmp_path):
     every = GDLM(2, passes="all", **SETTINGS).fit(frame)
     assert rmse(model._theta, every._theta) < 0.2 * rmse(few._theta, every._theta)
     assert np.array_equal(few.partial_fit(frame[8000:10_000]).partial_fit(frame[10_000:])._theta, model._theta)
+    with pytest.raises(InputError, match=r"has no rows; leave it out"):
+        model.partial_fit(frame[:0])
     every.save(tmp_path / "model")
     with pytest.raises(InputError, match=r"fitted by fit, which keeps no sums.*begin with partial_fit"):
         GDLM.load(tmp_path / "model").partial_fit(frame)
@@ -297,6 +301,40 @@ def test_small_counts_are_refused_where_they_are_to_be(frame):
     with pytest.raises(InputError, match=r"triples of the anchors are held by fewer than 90 rows.*--sample"):
         Moments.count(frame, plan, "a", least=90)
     assert Moments.count(frame, plan, "a", least=2).n_rows == ROWS
+
+
+def test_small_counts_are_those_of_rows_whatever_they_weigh(frame):
+    rare = frame.copy()
+    rare.loc[rare.index[:3], "x4"] = 8
+    weights = np.full(ROWS, 100.0)
+    options = {"names": ["a"], "sample_weight": weights, "keep_sample": False}
+    plan, _ = GDLM(2, **SETTINGS).plan_moments(rare, start="rows", **options)
+    with pytest.raises(InputError, match=r"part 'a': 3 rows hold 8 in 'x4', fewer than the 5 asked for"):
+        Moments.count(rare, plan, "a", sample_weight=weights, least=5)
+    assert Moments.count(rare, plan, "a", sample_weight=weights / 1000.0, least=2).n_rows == ROWS
+    plan, _ = GDLM(2, **SETTINGS).plan_moments(frame, **options)
+    with pytest.raises(InputError, match=r"triples of the anchors are held by fewer than 90 rows"):
+        Moments.count(frame, plan, "a", sample_weight=weights, least=90)
+
+
+@pytest.mark.parametrize("damage", ["nan", "bit", "short", "missing"])
+def test_damaged_sums_are_refused(frame, tmp_path, damage):
+    plan, _ = GDLM(2, **SETTINGS).plan_moments(frame, names=["a"], keep_sample=False)
+    Moments.count(frame, plan, "a").save(tmp_path / "m")
+    assert Moments.load(tmp_path / "m").n_rows == ROWS
+    with safetensors.safe_open(tmp_path / "m", framework="numpy") as file:
+        arrays, told = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+    name = next(name for name in sorted(arrays) if name.startswith("sums.cells") and arrays[name].ndim)
+    array = arrays.pop(name)
+    if damage == "nan":
+        arrays[name] = np.where(np.arange(len(array)) == 1, np.nan, array)
+    elif damage == "bit":
+        arrays[name] = np.nextafter(array, np.inf)
+    elif damage == "short":
+        arrays[name] = array[:-1]
+    save_file(arrays, tmp_path / "m", metadata=told)
+    with pytest.raises(InputError, match=r"m is damaged: its sums are not those that were written; copy it or count"):
+        Moments.load(tmp_path / "m")
 
 
 def test_drawn_rows_are_those_of_the_model():

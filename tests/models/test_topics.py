@@ -13,7 +13,17 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mixmem import GDLM, FitWarning, InputError, TopicModel, align_components, load, simulate_documents, simulate_gdlm
+from mixmem import (
+    GDLM,
+    DocumentPieces,
+    FitWarning,
+    InputError,
+    TopicModel,
+    align_components,
+    load,
+    simulate_documents,
+    simulate_gdlm,
+)
 from mixmem.data.documents import Documents
 
 DRAWN = simulate_documents(600, 200, 4, length=60, random_state=0)
@@ -84,6 +94,41 @@ def test_more_documents_than_can_be_held(monkeypatch):
     one = TopicModel(4, random_state=0, n_jobs=1).fit(DRAWN.counts)
     assert distance(one) < 0.2
     assert one.components_.tobytes() == TopicModel(4, random_state=0, n_jobs=3).fit(DRAWN.counts).components_.tobytes()
+
+
+@pytest.fixture
+def pieces(tmp_path):
+    """The documents in three files, cut anywhere."""
+    n = DRAWN.counts.shape[0]
+    for name, rows in zip("abc", (slice(0, 7), slice(7, n // 2), slice(n // 2, n)), strict=True):
+        sparse.save_npz(tmp_path / f"{name}.npz", DRAWN.counts[rows])
+    return tmp_path
+
+
+@pytest.mark.parametrize("held", [10**9, 1000])
+def test_documents_in_files_give_the_bits_of_documents_in_memory(held, pieces, monkeypatch):
+    monkeypatch.setattr("mixmem.refinement.topics.HELD_BYTES", held)
+    monkeypatch.setattr("mixmem.refinement.topics.SAMPLE_BYTES", 200_000)
+    for module in ("documents", "document_pieces"):
+        monkeypatch.setattr(f"mixmem.data.{module}.DOCUMENT_BLOCK", 100)
+    whole = TopicModel(4, random_state=0).fit(DRAWN.counts)
+    found = TopicModel(4, random_state=0).fit(DocumentPieces(str(pieces / "*.npz")))
+    assert whole.components_.tobytes() == found.components_.tobytes()
+    assert whole.alpha_.tobytes() == found.alpha_.tobytes()
+    assert np.array_equal(whole.topic_prevalence_, found.topic_prevalence_)
+    assert found.report_.documents == DRAWN.counts.shape[0]
+    assert found.transform(DRAWN.counts[:5]).shape == (5, 4)
+
+
+def test_pieces_that_do_not_fit_together_are_refused(pieces, monkeypatch):
+    monkeypatch.setattr("mixmem.refinement.topics.HELD_BYTES", 1000)
+    with pytest.raises(InputError, match=r"refine='em' holds the shares .* in 3 files; expected refine='cvb0'"):
+        TopicModel(4, refine="em").fit(DocumentPieces(pieces))
+    sparse.save_npz(pieces / "d.npz", sparse.csr_matrix(np.ones((3, 7))))
+    with pytest.raises(InputError, match=r"d.npz has other words than .*a.npz \(7 and .*by one vocabulary"):
+        DocumentPieces(pieces)
+    with pytest.raises(InputError, match="names no files; expected files of counts"):
+        DocumentPieces(pieces / "nothing-*.npz")
 
 
 def test_score_completes_documents():
@@ -240,3 +285,13 @@ def test_other_words_are_refused():
         TopicModel(2).fit(DRAWN.counts, words=["a"])
     with pytest.raises(InputError, match="words; expected the model's 200"):
         fitted().transform(Documents.of(DRAWN.counts[:, :50]))
+
+
+def test_pieces_that_are_no_files_of_counts_are_refused(tmp_path):
+    (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 nothing")
+    with pytest.raises(InputError, match=r"bad.npz is no sparse matrix of scipy's save_npz .*; write it again"):
+        DocumentPieces(tmp_path / "bad.npz")
+    with pytest.raises(InputError, match="got no files; expected names of files of counts"):
+        DocumentPieces([])
+    with pytest.raises(InputError, match="got a ndarray; expected names of files of counts"):
+        DocumentPieces([np.zeros((2, 2))])

@@ -82,8 +82,9 @@ def test_profiles_of_numbers():
 
 def test_convergence_of_a_climb_and_of_sweeps(model):
     assert ConvergencePlot.from_model(model).values == model.report_.start.sweeps.changes
+    table = simulate_gdlm(50, 2, 1, random_state=0).frame
     with pytest.raises(ValueError, match="kept nothing"):
-        ConvergencePlot.from_model(GDLM(1, refine=None, random_state=0).fit(simulate_gdlm(50, 2, 1).frame))
+        ConvergencePlot.from_model(GDLM(1, refine=None, random_state=0).fit(table))
 
 
 def test_colours_stay_and_differ():

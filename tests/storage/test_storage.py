@@ -1,5 +1,6 @@
 """Model files and staged folders: whole or not there."""
 
+import hashlib
 import json
 import os
 import struct
@@ -9,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from mixmem.errors import InputError
+from mixmem.storage import run_id
 from mixmem.storage.atomic import staged_folder, write_atomically
 from mixmem.storage.model_file import load_model, save_model
 
@@ -56,6 +59,13 @@ def test_any_layout_comes_back(tmp_path_factory, array, transposed):
 def test_the_same_model_is_the_same_bytes(saved, tmp_path):
     save_model(tmp_path / "again.mixmem", dict(reversed(ARRAYS.items())), dict(reversed(HEADER.items())))
     assert (tmp_path / "again.mixmem").read_bytes() == saved.read_bytes()
+
+
+def test_the_versions_that_made_a_file_stand_in_it(saved):
+    with safe_open(saved, framework="numpy") as file:
+        document = json.loads(file.metadata()["mixmem"])
+    assert {"mixmem", "numpy", "numba"} <= document["written"]["versions"].keys()
+    assert document["written"]["machine"]["architecture"]
 
 
 def test_a_failed_save_leaves_the_old_file(saved, monkeypatch):
@@ -226,3 +236,13 @@ def test_files_of_an_earlier_run_are_removed_where_a_later_one_leaves_them_out(t
                 (folder / name).write_text("x")
         (tmp_path / "out" / "mine").write_text("kept")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a", "mine"]
+
+
+def test_a_digest_does_not_depend_on_line_ends_or_pieces(tmp_path, monkeypatch):
+    plain, other = tmp_path / "a.csv", tmp_path / "b.csv"
+    plain.write_bytes(b"a,b\n1,2\n3,\r4\n" * 50 + b"\r")
+    other.write_bytes(b"a,b\r\n1,2\r\n3,\r4\r\n" * 50 + b"\r")
+    expected = hashlib.sha256(plain.read_bytes()).hexdigest()[:16]
+    for size in (1, 2, 7, 10**6):
+        monkeypatch.setattr(run_id, "PIECE_BYTES", size)
+        assert run_id.file_digest(plain) == run_id.file_digest(other) == expected

@@ -30,6 +30,10 @@ COLUMNS = {
 }
 CHOICE_FILES = ("choose_k.png", "choose_k.csv", "choose_k.json")
 """What a choice writes: one that leaves a file out removes that of an earlier choice."""
+LEGEND = (
+    "held-out: mean log-likelihood of rows that were not fitted; ±: standard error of its difference to the "
+    "recommended k, 0 for that k itself"
+)
 HEAD = f"{'k':>4}{'held-out':>12}{'±':>8}{'stability':>11}{'worst':>7}{'singular value':>16}{'noise':>9}"
 
 
@@ -60,7 +64,13 @@ def run_choice(
         {
             "mixmem": __version__,
             **provenance(),
-            "data": {"path": str(data), "rows": n, "variables": p, "id": described.row_id},
+            "data": {
+                "path": str(data),
+                "rows": n,
+                "variables": p,
+                "id": described.row_id,
+                "weight": described.weight,
+            },
             "settings": {**settings, "variables": described.kinds, "missing": missing},
             "seed": choice.seed,
             "looked_at": {"rows": choice.n_rows, "variables": choice.n_variables},
@@ -88,4 +98,4 @@ def choice_text(run: ChoiceRun, out: Path) -> str:
     for row in run.choice.table.to_dict("records"):
         cells = "".join(form.format(row[name]) for name, form in COLUMNS.items()).replace("nan", "  -")
         lines.append(f"{cells}  {'<- ' * row['recommended']}{row['why']}")
-    return "\n".join([*lines, "", run.choice.reason, written(out, CHOICE_FILES)])
+    return "\n".join([*lines, LEGEND, "", run.choice.reason, written(out, CHOICE_FILES)])

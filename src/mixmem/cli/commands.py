@@ -172,9 +172,9 @@ def fit(
         write_fit(places.folder, result)
         write_admixture(places, result)
     if not quiet:
-        typer.echo(fit_text(result, out))
         for text in result.table_warnings:
             typer.echo(f"mixmem: warning: {text}", err=True)
+        typer.echo(fit_text(result, out))
     running.end_strictly(strict, result.notices)
 
 
@@ -191,6 +191,7 @@ def choose_k(
     decimal: options.Decimal = None,
     header: options.Header = "auto",
     columns: options.Columns = "useful",
+    weight: options.Weight = None,
     alpha0: options.Alpha0 = "auto",
     splits: options.Splits = 2,
     seed: options.Seed = 0,
@@ -205,7 +206,7 @@ def choose_k(
     from mixmem.storage.atomic import staged_folder
 
     dialect = option_values.dialect_of(delimiter, decimal, header)
-    described = option_values.described(id_column, missing, dialect, kind=kind, columns=columns)
+    described = option_values.described(id_column, missing, dialect, kind=kind, weight=weight, columns=columns)
     settings = {
         "k_range": (smallest, largest),
         "alpha0": option_values.number_or_auto("--alpha0", alpha0, float),

@@ -45,7 +45,7 @@ def run_in_few_passes(
     """
     progress, attempts = current(), Attempts()
     with progress.stage("reading"):
-        source = source_of(data)
+        source = source_of(data, said.dialect)
     found = said.of_columns(source.names)
     model.missing = found.missing
     if folder is not None:

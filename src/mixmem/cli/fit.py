@@ -115,7 +115,7 @@ def run_fit(
         raise InputError(f"the row ids' column cannot be called {row_id!r}, as a component is; rename it")
     progress = current()
     said = described
-    if scheduler is not None or model._in_few_passes(data, model._settings()):
+    if scheduler is not None or model._in_few_passes(data, model._settings(), said.dialect):
         from mixmem.cli.few_passes import run_in_few_passes
 
         refuse_in_few_passes(folds, grouped)

@@ -12,6 +12,7 @@ import polars as pl
 from mixmem.cli.compilation import announce_compilation
 from mixmem.cli.reading import Described
 from mixmem.cli.stored import say_what_was_found, stored_model
+from mixmem.data.chunks import Reading
 from mixmem.data.encode import Encoded
 from mixmem.data.sources import Source, larger_than, source_of
 from mixmem.engine.memory import available_memory
@@ -41,8 +42,9 @@ def row_memberships(
     check_parameters({"memory_limit": memory_limit})
     most, row_name = bytes_of(memory_limit) or available_memory(), described.row_id or "row"
     announce_compilation(quiet)
-    if larger_than(data, most, bytes_per_row(len(fitted.alpha_))):
-        source = source_of(data)
+    if larger_than(data, most, bytes_per_row(len(fitted.alpha_)), described.dialect):
+        known = Reading(source_of(data, described.dialect), row_id=described.row_id).knowing(fitted.coding_)
+        source = known.source
         size = min(MOST_ROWS, max(1, most // (BYTES_PER_CELL * max(1, len(source.names)))))
         with current().stage("memberships", source.n_rows) as step:
             for begin in range(0, source.n_rows, size):
@@ -59,8 +61,8 @@ def row_memberships(
 
 def _piece(described: Described, source: Source, begin: int, end: int, fitted: Learner) -> Encoded:
     """Return some rows as codes, known by their place in the whole table; a refusal says where they are."""
+    table = source.read(begin, end)
     try:
-        table = source.read(begin, end)
         found = described.encode_as(table, fitted.schema_, fitted.missing)
     except InputError as error:
         raise InputError(f"{source.place(begin, end)}, counted from the first of them: {error}") from error

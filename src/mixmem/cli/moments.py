@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from mixmem.cli.compilation import announce_compilation
 from mixmem.cli.console import convergence, noted, warned, written
 from mixmem.cli.fit import NOT_SCORED, fit_document
 from mixmem.cli.reading import Described
+from mixmem.data.dialect import Dialect
 from mixmem.data.sources import source_of
 from mixmem.errors import InputError
 from mixmem.models._from_moments import MomentsLearner
@@ -56,7 +57,7 @@ def make_moments_plan(
         if path is not None:
             refuse_overwriting(path, *data)
     with current().stage("reading"):
-        sources = [source_of(each) for each in data]
+        sources = [source_of(each, described.dialect) for each in data]
     model.missing = described.of_columns(sources[0].names).missing
     announce_compilation(quiet)
     plan, rows = model.plan_moments(
@@ -69,12 +70,14 @@ def make_moments_plan(
     return plan
 
 
-def join_plan(plan: Path, data: Sequence[str], out: Path, *, jobs: int | None) -> MomentsPlan:
+def join_plan(
+    plan: Path, data: Sequence[str], out: Path, dialect: Dialect | None = None, *, jobs: int | None
+) -> MomentsPlan:
     """Write a plan that further parts have joined."""
     refuse_overwriting(out, *data)
     found = MomentsPlan.load(plan)
     model = MomentsLearner(**found.parameters | {"n_jobs": jobs})
-    found = model.extended_plan(found, *data, names=part_names(data))
+    found = model.extended_plan(found, *(source_of(each, dialect) for each in data), names=part_names(data))
     found.save(out)
     return found
 
@@ -117,6 +120,7 @@ def count_part(
     plan: Path | None,
     after: Path | None,
     name: str | None,
+    dialect: Dialect | None = None,
     *,
     least: int,
     jobs: int | None,
@@ -133,8 +137,9 @@ def count_part(
     called = name or next((each.name for each in asked.parts if each.name == part), part_names([part])[0])
     announce_compilation(quiet)
     found = Moments.count(
-        part, asked, called, after=before, least=least, memory_limit=bytes_of(memory_limit), n_jobs=jobs
-    )
+        source_of(part, dialect), asked, called, after=before, least=least, memory_limit=bytes_of(memory_limit),
+        n_jobs=jobs,
+    )  # fmt: skip
     found.save(out)
     return found
 
@@ -147,6 +152,7 @@ def count_text(moments: Moments, out: Path) -> str:
 
 def merge_files(files: Sequence[Path], out: Path) -> Moments:
     """Add the sums of files, and write them."""
+    refuse_overwriting(out, *files)
     found: Moments | None = None
     for path in files:
         own = Moments.load(path)
@@ -266,11 +272,15 @@ def _moved(fit: MomentsFit) -> list[str]:
     ]
 
 
-def refuse_options_of_the_plan(context: typer.Context) -> None:
-    """Refuse options that a plan has fixed already."""
-    free = {"moments", "sample", "out", "jobs", "strict", "quiet", "verbose"}
+FREE = {"out", "jobs", "memory_limit", "quiet", "verbose"}
+"""Options that no plan fixes."""
+
+
+def refuse_options_of_the_plan(context: typer.Context, instead: str, free: Set[str]) -> None:
+    """Refuse options that a plan has fixed already, which comes with the option ``instead``."""
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
-        if source is not None and source.name == "COMMANDLINE" and parameter.name not in free:
-            what = parameter.opts[-1] if parameter.opts[-1].startswith("-") else "DATA"
-            raise InputError(f"{what} goes with a table, and --moments has sums of a plan that fixed it; leave it out")
+        if source is not None and source.name == "COMMANDLINE" and parameter.name not in FREE | free:
+            what = next((name for name in reversed(parameter.opts) if name.startswith("-")), "DATA")
+            has = "sums of a plan that fixed it" if instead == "--moments" else "a plan that fixed it"
+            raise InputError(f"{what} goes with a table, and {instead} has {has}; leave it out")

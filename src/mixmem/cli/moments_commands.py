@@ -25,6 +25,7 @@ def start(context: typer.Context) -> None:
 
 @app.command()
 def init(
+    context: typer.Context,
     data: moments_options.PartData,
     out: moments_options.PlanOut,
     components: options.FitComponents = None,
@@ -34,6 +35,9 @@ def init(
     id_column: options.Id = None,
     kind: options.Kind = None,
     missing: options.Missing = None,
+    delimiter: options.Delimiter = None,
+    decimal: options.Decimal = None,
+    header: options.Header = "auto",
     weight: options.Weight = None,
     alpha0: options.Alpha0 = "auto",
     contamination: options.Contamination = "auto",
@@ -51,17 +55,16 @@ def init(
 
     A plan holds the coding, the anchors and the number of components.
     """
-    from mixmem.cli.moments import init_text, join_plan, make_moments_plan
+    from mixmem.cli.moments import init_text, join_plan, make_moments_plan, refuse_options_of_the_plan
 
+    dialect = option_values.dialect_of(delimiter, decimal, header)
     if plan is not None:
-        if components is not None or sample is not None:
-            raise InputError("with --plan the parts join a plan that is made; leave -k and --sample out")
+        refuse_options_of_the_plan(context, "--plan", {"data", "plan", *option_values.DIALECT})
         with running.shown(quiet, verbose):
-            made = join_plan(plan, data, out, jobs=jobs)
+            made = join_plan(plan, data, out, dialect, jobs=jobs)
     else:
         if components is None:
             raise InputError("a plan needs the number of components; give -k")
-        dialect = option_values.dialect_of(None, None, "auto")
         described = option_values.described(id_column, missing, dialect, kind=kind, weight=weight)
         settings = {
             "n_components": components,
@@ -90,6 +93,9 @@ def count(
     after: moments_options.After = None,
     name: moments_options.PartName = None,
     least: moments_options.Least = 0,
+    delimiter: options.Delimiter = None,
+    decimal: options.Decimal = None,
+    header: options.Header = "auto",
     jobs: options.Jobs = None,
     memory_limit: options.PiecesLimit = None,
     quiet: options.Quiet = False,
@@ -98,8 +104,11 @@ def count(
     """Count the rows of a part as a plan says, where they are."""
     from mixmem.cli.moments import count_part, count_text
 
+    dialect = option_values.dialect_of(delimiter, decimal, header)
     with running.shown(quiet, verbose):
-        found = count_part(part, out, plan, after, name, least=least, jobs=jobs, memory_limit=memory_limit, quiet=quiet)
+        found = count_part(
+            part, out, plan, after, name, dialect, least=least, jobs=jobs, memory_limit=memory_limit, quiet=quiet
+        )
     if not quiet:
         typer.echo(count_text(found, out))
 
@@ -140,7 +149,7 @@ def fit_sums(
     )
     from mixmem.storage.atomic import staged_folder
 
-    refuse_options_of_the_plan(context)
+    refuse_options_of_the_plan(context, "--moments", {"moments", "sample", "strict"})
     with running.shown(quiet, verbose), staged_folder(out, (*FIT_FILES, NEXT_PLAN)) as folder:
         found = fit_moments(moments, sample, jobs=jobs, quiet=quiet)
         write_moments_fit(folder, found, moments)

@@ -82,6 +82,10 @@ def kinds_of(texts: list[str] | None) -> dict[str, str] | None:
     return found or None
 
 
+DIALECT = ("delimiter", "decimal", "header")
+"""Options that say how a text file is written."""
+
+
 def dialect_of(delimiter: str | None, decimal: str | None, header: str) -> Dialect:
     """What the options say of how a text file writes its table."""
     from mixmem.data.dialect import Dialect

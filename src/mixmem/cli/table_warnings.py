@@ -7,9 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from mixmem.cli.column_relations import numbers_of, of_dummies, of_weights
 from mixmem.cli.facts import Facts
 from mixmem.data.infer_kinds import MOST_INTEGERS
-from mixmem.data.level_text import NUMBER_TEXT
+from mixmem.data.number_texts import few_texts
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.table_checks import IGNORED
 from mixmem.words import listing
@@ -25,8 +26,10 @@ SUSPECT_ROWS, SUSPECT_DISTANCE, SUSPECT_GAP = 0.03, 2.5, 1.0
 """A number's smallest or largest value looks like a code for missing if more than this share of the rows hold it and
 it lies so many interquartile ranges of the others beyond their nearer quartile, and from the next value. (Cholesterol 0
 of the heart data: 19 %, 3.2 and 1.3. Zeros of counts: up to 2 and 1.)"""
+CODE_ROWS = 2
+"""Rows that hold a number which means a missing cell, at least: one row alone is an outlier, or a slip of the pen."""
 MOST_CELLS, LEAST_ROWS = 5_000_000, 20
-"""Cells up to which rows are compared with each other, and the least rows."""
+"""Cells up to which rows and columns are compared with each other, and the least rows."""
 REPEATED, EXPLAINED, UNLIKELY = 0.1, 0.4, 0.05
 """Share of rows that must repeat another to be told, share of a row's surprise that groups of alike rows may leave, and
 how many rows like it may be expected then."""
@@ -49,7 +52,9 @@ MISSING_NUMBERS = frozenset([-1, -8, -9, 9, 88, 98, 99, 998, 999, 9999, -88, -98
 def table_warnings(facts: Facts) -> list[str]:
     """Say what in a table that can be fitted will be learned poorly, one line each."""
     table = facts.table
-    parts = (_of_categories(facts), _of_variants(facts), _of_gaps(facts), _of_numbers(facts), _of_rows(facts))
+    parts = [_of_categories(facts), _of_variants(facts), _of_gaps(facts), _of_numbers(facts)]
+    if table.codes.size <= MOST_CELLS:
+        parts += [of_weights(facts), of_dummies(facts), _of_rows(facts)]
     found = [text for part in parts for text in part]
     empty = (table.codes == table.coding.soft.absent).all(axis=1)
     if empty.any():
@@ -77,13 +82,8 @@ def _of_categories(facts: Facts) -> Iterator[str]:
             f"nearly constant (one level in more than {NEARLY_CONSTANT:.0%} of the rows): "
             f"{listing(names[top > NEARLY_CONSTANT], 5)}: they say little"
         )
-    yield from _of_levels([variable for variable in schema.variables if variable.own_kind.plain])
+    yield from _of_levels(facts)
     for variable in schema.variables:
-        if (odd := _numbers_but_for(variable)) is not None:
-            yield (
-                f"{variable.name!r} holds numbers but for {odd!r} and is taken for categories: if that means missing, "
-                f"say --missing {variable.name}={odd}"
-            )
         if category[schema.index([variable.name])[0]] and _few_numbers(variable):
             yield (
                 f"{variable.name!r} holds {len(variable.levels)} distinct numbers and is taken for categories: if it "
@@ -95,9 +95,10 @@ def _of_categories(facts: Facts) -> Iterator[str]:
         yield f"more than {MANY_LEVELS} levels: {listing(names[many], 5)}: merge levels, or drop what is no category"
 
 
-def _of_levels(variables: Sequence[Variable]) -> Iterator[str]:
+def _of_levels(facts: Facts) -> Iterator[str]:
     """What is said of levels alike, and of those that may mean a missing cell: a line for columns of one cause."""
-    alike = {variable.name: same for variable in variables if (same := _alike(variable.levels)) is not None}
+    variables = {j: variable for j, variable in enumerate(facts.table.schema.variables) if variable.own_kind.plain}
+    alike = {variable.name: same for variable in variables.values() if (same := _alike(variable.levels)) is not None}
     if alike:
         name, same = next(iter(alike.items()))
         more = f", and so in {len(alike) - 1:,} further columns" if len(alike) > 1 else ""
@@ -106,8 +107,8 @@ def _of_levels(variables: Sequence[Variable]) -> Iterator[str]:
             "mean the same"
         )
     gone: dict[str, list[str]] = {}
-    for variable in variables:
-        for level in _mean_missing(variable):
+    for j, variable in variables.items():
+        for level in _mean_missing(variable, facts.counted.of(j)):
             gone.setdefault(level, []).append(variable.name)
     for level, names in gone.items():
         option = level if len(names) > 1 else f"{names[0]}={level}"
@@ -122,12 +123,17 @@ def _alike(levels: Sequence[str]) -> list[str] | None:
     return next((same for same in found.values() if len(same) > 1), None)
 
 
-def _mean_missing(variable: Variable) -> list[str]:
-    """Levels that often mean a missing cell: words or marks for it, and numbers such as 99 away from the others."""
-    found = [level for level in variable.levels if level.casefold().strip() in MISSING_WORDS]
+def _mean_missing(variable: Variable, counts: np.ndarray) -> list[str]:
+    """Levels that often mean a missing cell: words or marks for it, and numbers such as 99 away from the others.
+
+    Those among numbers were told of when the table was coded.
+    """
+    told = few_texts(variable.levels, MOST_INTEGERS)
+    found = [level for level in variable.levels if level.casefold().strip() in MISSING_WORDS and level not in told]
     if found or variable.value_type not in ("int", "float"):
         return found
-    numbers = sorted(map(float, variable.levels))
+    held = {float(level): count for level, count in zip(variable.levels, counts, strict=True)}
+    numbers = sorted(held)
     answers = [number for number in numbers if number not in MISSING_NUMBERS]
     if len(answers) < 2:
         return []
@@ -135,18 +141,11 @@ def _mean_missing(variable: Variable) -> list[str]:
     for ends in (reversed([n for n in numbers if n < answers[0]]), [n for n in numbers if n > answers[-1]]):
         for number in ends:  # from the answers outwards
             if min(abs(number - answers[0]), abs(number - answers[-1])) > step:
-                found.append(_plain(number))
+                if held[number] >= CODE_ROWS:
+                    found.append(_plain(number))
             else:
                 answers = sorted([*answers, number])
     return found
-
-
-def _numbers_but_for(variable: Variable) -> str | None:
-    """The one level of a category that is no number, where all others are and they are many."""
-    if variable.value_type != "str" or len(variable.levels) <= MOST_INTEGERS:
-        return None
-    odd = [level for level in variable.levels if not NUMBER_TEXT.fullmatch(level)]
-    return odd[0] if len(odd) == 1 else None
 
 
 def _few_numbers(variable: Variable) -> bool:
@@ -160,7 +159,7 @@ def _or_count(schema: Schema, rare: np.ndarray) -> str:
     for j in np.flatnonzero(rare):
         variable = schema.variables[j]
         if variable.value_type in ("int", "float") and variable.levels[0] in ("0", "1") and len(variable.levels) > 5:
-            return f", or say which columns are counts, such as --kind {variable.name}=count"
+            return f", or, if {variable.name!r} counts something, say --kind {variable.name}=count"
     return ""
 
 
@@ -207,9 +206,9 @@ def _spread(numbers: np.ndarray) -> float:
 def _of_rows(facts: Facts) -> Iterator[str]:
     """What is said of rows that repeat others, that hold one number throughout, or whose numbers add up to the same."""
     table = facts.table
-    if table.codes.size > MOST_CELLS or table.n_rows < LEAST_ROWS or table.n_variables < 3:
+    if table.n_rows < LEAST_ROWS or table.n_variables < 3:
         return
-    values = [_numbers_of(facts, j) for j in range(table.n_variables)]
+    values = [numbers_of(facts, j) for j in range(table.n_variables)]
     numbers = [own[table.codes[:, j]] for j, own in enumerate(values) if own is not None]
     flat = np.zeros(table.n_rows, dtype=bool)
     if len(numbers) == table.n_variables:
@@ -249,24 +248,12 @@ def _repeats(facts: Facts, some: np.ndarray) -> int:
     return len(rows) - len(counts) if expected < UNLIKELY else 0
 
 
-def _numbers_of(facts: Facts, j: int) -> np.ndarray | None:
-    """The numbers that codes of a variable stand for, NaN for a missing cell; None if levels are no numbers."""
-    column, variable = facts.table.coding.columns[j], facts.table.schema.variables[j]
-    if column.is_number:
-        values = np.asarray(column.values, dtype=float)
-    elif variable.value_type in ("int", "float"):
-        values = np.array([float(level) for level in variable.levels])
-    else:
-        return None
-    return np.append(values, np.nan)  # a missing cell has the code after the last
-
-
 def _suspects(values: np.ndarray, counts: np.ndarray) -> Iterator[int]:
     """Ends of a column of numbers, values (m,) ascending with their counts, that look like codes for missing cells."""
     if len(values) < 5:
         return
     for end, others in ((0, slice(1, None)), (-1, slice(None, -1))):
-        if counts[end] <= SUSPECT_ROWS * counts.sum():
+        if counts[end] < CODE_ROWS or counts[end] <= SUSPECT_ROWS * counts.sum():
             continue
         reached = np.cumsum(counts[others]) / counts[others].sum()
         low, high = values[others][np.searchsorted(reached, (0.25, 0.75))]

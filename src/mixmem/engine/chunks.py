@@ -8,6 +8,9 @@ from typing import Any, Protocol
 
 from mixmem.errors import InputError
 
+KEPT_PART = 4
+"""Codes are kept in memory between passes if they take no more than one of so many parts of it."""
+
 Work = Callable[..., Any]
 """What is computed of a chunk, by its number, and by the partitions that hold it where ``work.needs(number)`` names
 some."""
@@ -37,6 +40,12 @@ class Engine(Protocol):
     def each(self, name: str, work: Work, count: int, done: Callable[[int], None]) -> Iterator[Any]:
         """Yield work(0), …, work(count - 1) in order."""
 
+    def keep(self, name: str, work: Work, count: int, size: int) -> list[Any] | None:
+        """Have work(0), …, work(count - 1) kept where they are computed; return what stands for each here.
+
+        None if nothing is kept, as they would take too much memory with ``size`` bytes in all.
+        """
+
     def partitions(self, X: Any) -> Partitions | None:
         """Return the partitions of a table that the engine holds; None if it holds no such table."""
 
@@ -58,6 +67,10 @@ class Local:
         for number in range(count):
             yield work(number, *needs_of(work, number))
             done(1)
+
+    def keep(self, name: str, work: Work, count: int, size: int) -> list[Any] | None:
+        """Return None: who works here keeps things by a store of its own."""
+        return None
 
     def partitions(self, X: Any) -> Partitions | None:
         """Return None: nothing is held elsewhere. A Dask collection without its client is refused."""

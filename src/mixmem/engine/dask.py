@@ -1,10 +1,11 @@
 """Chunks on the workers of a Dask cluster: the only file that knows Dask.
 
-What is computed of a chunk is a task that reads the chunk itself, or takes the partitions of a Dask collection that
-hold it; sums are added on the workers by a binary tree, and one total comes back, of the same size for any number of
-rows. What tasks share (theta, the coding) is the result of a task, not a scattered value: a scheduler can have a lost
-worker's tasks done again, but not what was sent to it. Every task runs its kernels in one thread, so bits do not depend
-on workers.
+What is computed of a chunk is a task. Its codes come from a task, too, whose result is kept while workers have room for
+all of them; else every pass reads the chunk anew, or takes the partitions of a Dask collection that hold it. Sums are
+added on the workers by a binary tree, and one total comes back, of the same size for any number of rows. What tasks
+share (theta, the coding) is the result of a task, not a scattered value: a scheduler can have a lost worker's tasks
+done again, codes that it kept included, but not what was sent to it. Every task runs its kernels in one thread, so bits
+do not depend on workers.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from __future__ import annotations
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mixmem import __version__
-from mixmem.engine.chunks import Partitions, Work, needs_of
+from mixmem.engine.chunks import KEPT_PART, Partitions, Work, needs_of
 from mixmem.engine.local import threads
 from mixmem.errors import InputError
 
@@ -31,6 +33,8 @@ class Dask:
     local = False
 
     def __init__(self, client: Any):
+        if getattr(client, "status", "running") in ("closed", "closing"):
+            raise InputError("the client of Dask is closed; make a new one: fit(X, engine=distributed.Client(...))")
         self.client = client
         found = set(client.run(_version).values())
         if not found:
@@ -80,6 +84,13 @@ class Dask:
         while waiting:
             yield _result(waiting.popleft())
             done(1)
+
+    def keep(self, name: str, work: Work, count: int, size: int) -> list[Any] | None:
+        """Return tasks for work(0), …, work(count - 1), whose results stay on the workers as long as these are held."""
+        limits = self.client.run(_memory_limit).values()
+        if all(limits) and size > sum(limits) // KEPT_PART:
+            return None
+        return self._parts(name, work, range(count), uuid.uuid4().hex)
 
     def partitions(self, X: Any) -> Partitions | None:
         """Return the partitions of a Dask data frame or array; None for anything else."""
@@ -135,37 +146,61 @@ def connected(address: str) -> Any:
 # --- What runs on workers
 
 
+@dataclass(frozen=True)
+class Refused:
+    """What a task gives in place of its result where its input is refused: one that fails would be done again."""
+
+    message: str
+
+
 def _same(work: Work) -> Work:
     return work
 
 
 def _run(work: Work, number: int, version: str, *parts: Any) -> Any:
     if version != __version__:
-        raise InputError(f"a worker has mixmem {__version__}, but the fit runs on {version}; install the same version")
-    with threads(1):
-        return work(number, *parts)
+        return Refused(f"a worker has mixmem {__version__}, but the fit runs on {version}; install the same version")
+    if (refused := _refused(parts)) is not None:
+        return refused
+    try:
+        with threads(1):
+            return work(number, *parts)
+    except InputError as error:
+        return Refused(str(error))
 
 
 def _added(left: Any, right: Any) -> Any:
-    return left + right
+    return _refused((left, right)) or left + right
 
 
 def _closed(total: Any) -> Any:
-    return total.closed
+    return _refused((total,)) or total.closed
+
+
+def _refused(parts: Sequence[Any]) -> Refused | None:
+    return next((part for part in parts if isinstance(part, Refused)), None)
 
 
 def _version() -> str:
     return __version__
 
 
+def _memory_limit(dask_worker: Any) -> int:
+    """Return the bytes that a worker may take; 0 if it has no limit."""
+    return dask_worker.memory_manager.memory_limit or 0
+
+
 def _result(future: Any) -> Any:
-    """Return what a task gave; a task that ends one worker after another is refused in words."""
+    """Return what a task gave; what it refused, and a task that ends one worker after another, is refused in words."""
     from distributed.scheduler import KilledWorker
 
     try:
-        return future.result()
+        found = future.result()
     except KilledWorker as error:
         raise InputError(
             f"the task {future.key} was given up after its worker was lost {TRIES} times; give workers more memory, or "
             "let the table have smaller pieces with a lower --memory-limit"
         ) from error
+    if isinstance(found, Refused):
+        raise InputError(found.message)
+    return found

@@ -8,8 +8,9 @@ last.
 from __future__ import annotations
 
 import os
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -57,6 +58,35 @@ def in_parts(run: Callable[[int, int], Any], count: int) -> None:
         run(0, count)
         return
     in_threads(lambda r: run(count * r // parts, count * (r + 1) // parts), parts)
+
+
+def n_tasks() -> int:
+    """Return how many tasks may run at once where the caller has set up joblib (``joblib.parallel_config``), else 1."""
+    joblib = sys.modules.get("joblib")
+    if joblib is None:
+        return 1
+    backend, n_jobs = joblib.parallel.get_active_backend()
+    usual = joblib.parallel.BACKENDS[joblib.parallel.DEFAULT_BACKEND]
+    if n_jobs is None and type(backend) is usual:
+        return 1
+    return max(1, int(backend.effective_n_jobs(-1 if n_jobs is None else n_jobs)))
+
+
+def in_tasks(run: Callable[..., Result], tasks: Sequence[tuple[Any, ...]]) -> Iterator[Result]:
+    """Yield run(*tasks[0]), run(*tasks[1]), …: by joblib where the caller has set it up, one after another where not.
+
+    A task is to be large, as a fit is: it may go to another process or machine, where it has one thread.
+    """
+    if min(n_tasks(), len(tasks)) <= 1:
+        yield from (run(*task) for task in tasks)
+        return
+    joblib: Any = sys.modules["joblib"]
+    yield from joblib.Parallel(n_jobs=n_tasks())(joblib.delayed(_in_one_thread)(run, *task) for task in tasks)
+
+
+def _in_one_thread(run: Callable[..., Result], *arguments: Any) -> Result:
+    with threads(1):
+        return run(*arguments)
 
 
 @contextmanager

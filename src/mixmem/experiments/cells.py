@@ -10,7 +10,7 @@ from importlib.resources import files
 import numpy as np
 
 from mixmem.engine.local import threads
-from mixmem.moments.sums import third_moments
+from mixmem.moments.third_moments import third_moments
 from mixmem.results.simulate import Simulation, simulate_gdlm
 
 VARIABLES, LEVELS, ALPHA = 25, 4, 0.1

@@ -41,11 +41,12 @@ from mixmem.moments.few_passes import (
     no_rows,
     pass_at,
 )
-from mixmem.moments.sums import BlockMoments, FirstMoments
+from mixmem.moments.sums import FirstMoments
 from mixmem.moments.sweep import Correction, FullTensor
 from mixmem.moments.theta_from_factors import Concentration, concentration, theta_of
+from mixmem.moments.third_moments import BlockMoments
 from mixmem.progress import Progress
-from mixmem.refinement.choose import refine, refuse_refinement
+from mixmem.refinement.choose import choose_without_rows, refine
 from mixmem.refinement.maximum_likelihood import held_cells
 from mixmem.results.doubts import LookedBack
 from mixmem.results.fit_report import PassesReport, fit_report, of_all_rows
@@ -143,6 +144,8 @@ class MomentsLearner(PlanMaker):
         if isinstance(X, Encoded) or known.pooled:
             return moments
         plan, source = moments.plan, source_of(X)
+        if not source.n_rows:
+            return moments  # what counts the rows refuses it
         coding = self._counted(Reading(source, self.missing, plan.weight, None, plan.row_id), known).first.coding
         return moments if coding == known else grown(moments, coding)
 
@@ -258,7 +261,7 @@ class MomentsLearner(PlanMaker):
             values = concentration(swept.weights, plan.alpha0)
             account = replace(
                 plan.account, converged=swept.converged, reason=swept.reason, discrepancy=values.discrepancy,
-                sweeps=sweeps_report(swept), correction=CorrectionReport(list(moved), left),
+                sweeps=sweeps_report(swept), correction=CorrectionReport(list(moved), left, [1.0] * len(moved)),
             )  # fmt: skip
             if sample is None and not settled and len(moved) >= MOST_ROUNDS:
                 told = f"{len(moved)} rounds did not settle, with theta still to move by {moved[-1]:.2g}"
@@ -268,7 +271,7 @@ class MomentsLearner(PlanMaker):
         start = found.start(first)
         numbers = bool(plan.coding.schema.has("number").any())
         refined = refine(
-            rows, (start,), None, refuse_refinement(self.refine), free_alpha0=self._free_alpha0,
+            rows, (start,), *choose_without_rows(self.refine, passes=False), free_alpha0=self._free_alpha0,
             contamination=self.contamination, seed=seed, progress=progress,
             everywhere=_held(moments, rows, first) if plan.stage == "numbers" else None,
         ).ordered()  # fmt: skip
@@ -277,7 +280,13 @@ class MomentsLearner(PlanMaker):
             settled=self._asked_for_sweeps(refined), seed=seed, seconds=progress.seconds, memberships=self.memberships,
         )  # fmt: skip
         passes = PassesReport(plan.sampled, list(plan.united), tuple(part.name for part in moments.parts), plan.round)
-        self._set(plan.coding, refined.theta, refined.alpha, refined.delta, of_all_rows(report, moments.n_rows, passes))
+        self._set(
+            plan.coding,
+            refined.theta,
+            refined.alpha,
+            refined.delta,
+            of_all_rows(report, moments.n_rows, first.total, passes),
+        )
         self._errors, self._training = None, None
         self.n_features_in_ = self.schema_.n_variables + len(self.schema_.left_out)
         parts = tuple(PlannedPart(part.name, part.rows, part.first_stretch) for part in moments.parts)

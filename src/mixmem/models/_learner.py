@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from mixmem.data.chunks import Reading
+from mixmem.data.dialect import Dialect
 from mixmem.data.encode import Encoded, encode_as
 from mixmem.data.sources import larger_than
 from mixmem.engine.chunks import Engine, Local
@@ -31,16 +32,20 @@ from mixmem.parameters import PARAMETERS, bytes_of, check_parameters
 from mixmem.progress import Progress
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.refinement.admixture_start import genotype_starts
-from mixmem.refinement.choose import Refined, choose_method, refine, refuse_refinement
+from mixmem.refinement.choose import Refined, choose_method, choose_without_rows, refine
 from mixmem.refinement.latent_classes import is_doubtful, latent_class_start, within_reach
 from mixmem.refinement.memory import bytes_per_row, refuse_beyond
-from mixmem.results.doubts import FEWER_PARTITIONS, LookedBack
+from mixmem.results.doubts import FEWER_PARTITIONS, LookedBack, agreement_of
 from mixmem.results.fit_report import PassesReport, fit_report, of_all_rows
-from mixmem.results.notices import diagnostic_failed
+from mixmem.results.notices import Notice, diagnostic_failed
 from mixmem.results.uncertainty import from_posterior
 from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import Alpha0, choose_alpha0
-from mixmem.selection.structure import structure_of
+from mixmem.selection.halves import FoundAgain, found_again
+from mixmem.selection.structure import Structure, structure_of
+
+MOST_STARTS = 4
+"""Halves of the rows whose ends sampling is started from, too."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +57,35 @@ class Began:
     first: FirstMoments | None = None
 
 
+@dataclass(frozen=True)
+class LookedAhead:
+    """What is looked at before a fit is refined: the table's structure, what halves of its rows show, what failed.
+
+    ``starts`` are where halves ended that do not agree, for sampling to begin at, too: the rows may have several
+    answers.
+    """
+
+    structure: Structure | None = None
+    again: FoundAgain | None = None
+    failed: tuple[Notice, ...] = ()
+    starts: tuple[Start, ...] = ()
+
+
 def refuse_more_components_than_rows(n_components: int, table: Encoded) -> None:
     """Refuse more components than the table has rows."""
     if n_components > table.n_rows:
         raise InputError(
             f"n_components={n_components} is more than the {table.n_rows} rows of the table; "
             "expected at most as many components as rows"
+        )
+
+
+def refuse_broken(refined: Refined) -> None:
+    """Refuse to hand out numbers that are none."""
+    if not (np.isfinite(refined.theta).all() and np.isfinite(refined.alpha).all()):
+        raise InputError(
+            "the fit broke down: some of its numbers are not finite; try fewer components, give alpha0, or leave out "
+            "columns that hold nearly the same value in every row, and please report the table if none of it helps"
         )
 
 
@@ -156,13 +184,15 @@ class Learner(Fitted):
             with progress.stage("read"):
                 table = encode_as(X, self.variables, self.missing, sample_weight)
             refuse_more_components_than_rows(settings.n_components, table)
-            method, reason = choose_method(self.refine, table, settings.n_components)
+            method, reason, rounds = choose_method(self.refine, table, settings.n_components)
             began = self._start(table, settings, method, seed, progress)
+            ahead = self._look_ahead(table, began, method, seed, progress)
             refined = refine(
-                table, began.starts, method, reason, free_alpha0=self._free_alpha0, contamination=self.contamination,
-                seed=seed, progress=progress,
+                table, began.starts + ahead.starts, method, reason, free_alpha0=self._free_alpha0,
+                contamination=self.contamination, seed=seed, progress=progress, integrated_rounds=rounds,
             ).ordered()  # fmt: skip
-            looked = self._look_back(table, began, refined)
+            refuse_broken(refined)
+            looked = self._look_back(table, ahead, refined)
         report = fit_report(
             table, began.chosen, refined, looked, free_alpha0=self._free_alpha0,
             settled=self._asked_for_sweeps(refined), seed=seed, seconds=progress.seconds, memberships=self.memberships,
@@ -174,13 +204,13 @@ class Learner(Fitted):
         self._warn()
         return self
 
-    def _in_few_passes(self, X: Any, settings: Settings) -> bool:
-        """Whether a sample is learned from and all rows are read in pieces: if asked for, or where a file is larger
-        than memory."""
+    def _in_few_passes(self, X: Any, settings: Settings, dialect: Dialect | None = None) -> bool:
+        """Whether a sample is learned from and all rows are read in pieces: if asked for, or where a file, of which
+        some is known of how it is written, is larger than memory."""
         if isinstance(X, Reading) or self.passes == "few":
             return True
         most = available_memory() if settings.memory_limit is None else settings.memory_limit
-        return larger_than(X, most, bytes_per_row(settings.n_components))
+        return larger_than(X, most, bytes_per_row(settings.n_components), dialect)
 
     def _fit_in_few_passes(
         self,
@@ -193,22 +223,25 @@ class Learner(Fitted):
         engine: Engine | None = None,
     ) -> Self:
         """Learn from a sample, corrected by passes over all rows, whose codes are there for ``then``."""
-        reason = refuse_refinement(self.refine)
+        method, reason = choose_without_rows(self.refine, passes=True)
         with threads(self.n_jobs), self._looked_at(X, sample_weight, settings, progress, engine) as everything:
             sample = everything.sample
             refuse_more_components_than_rows(settings.n_components, sample)
             began = self._start(sample, settings, None, seed, progress, everything.all_rows(self.passes))
             refined = refine(
-                sample, began.starts, None, reason, free_alpha0=self._free_alpha0, contamination=self.contamination,
-                seed=seed, progress=progress, everywhere=everything.held_cells,
+                sample, began.starts, method, reason, free_alpha0=self._free_alpha0, contamination=self.contamination,
+                seed=seed, progress=progress, everywhere=everything.held_cells, rounds=everything.round_sums,
+                total=everything.first.total,
             ).ordered()  # fmt: skip
-            looked = self._look_back(sample, began, refined)
+            refuse_broken(refined)
+            looked = self._look_back(sample, self._look_ahead(sample, began, None, seed, progress), refined)
             report = fit_report(
                 sample, began.chosen, refined, looked, free_alpha0=self._free_alpha0,
                 settled=self._asked_for_sweeps(refined), seed=seed, seconds=progress.seconds,
                 memberships=self.memberships,
             )  # fmt: skip
-            report = of_all_rows(report, everything.chunks.n_rows, PassesReport(sample.n_rows, everything.united))
+            passes = PassesReport(sample.n_rows, everything.united)
+            report = of_all_rows(report, everything.chunks.n_rows, everything.first.total, passes)
             self._set(everything.chunks.coding, refined.theta, refined.alpha, refined.delta, report)
             self._errors = None
             held = everything.held
@@ -290,7 +323,7 @@ class Learner(Fitted):
             block = anchor_moments(table, plan)
         alpha0, chosen = given, None
         if block is not None:
-            alpha0, chosen = self._alpha0_of(table, first, settings, seed, progress)
+            alpha0, chosen = self._alpha0_of(table, first, settings, method, seed, progress)
         found = estimate(table, plan, first, block, alpha0, settings, seed=seed, progress=progress)
         finish = start_of if everything is None else partial(corrected_start, everything=everything)
         start = finish(found, table, first, settings, seed=seed, progress=progress)
@@ -314,13 +347,15 @@ class Learner(Fitted):
         table: Encoded,
         first: FirstMoments,
         settings: Settings,
+        method: str | None,
         seed: np.random.SeedSequence,
         progress: Progress,
     ) -> tuple[float, Alpha0 | None]:
         """Return alpha0 as given or as found, and the search for it if there was one."""
         chosen = None
         if settings.n_components > 1 and (self._free_alpha0 or self.check_alpha0):
-            chosen = choose_alpha0(table, settings, seed=seed, progress=progress, first=first)
+            rough = method == "gibbs" and self._free_alpha0
+            chosen = choose_alpha0(table, settings, seed=seed, progress=progress, first=first, rough=rough)
         if chosen is not None and self._free_alpha0:
             return chosen.value, chosen
         return 1.0 if self.alpha0 == "auto" else float(self.alpha0), chosen
@@ -330,25 +365,53 @@ class Learner(Fitted):
         """Whether neither anchors nor partitions were asked for."""
         return self.anchors == "auto" and self.n_partitions == "auto"
 
-    def _look_back(self, table: Encoded, began: Began, refined: Refined) -> LookedBack:
-        """Return what doubts about a fit are judged by: the table's structure, and the rows after sampling.
+    def _look_ahead(
+        self, table: Encoded, began: Began, method: str | None, seed: np.random.SeedSequence, progress: Progress
+    ) -> LookedAhead:
+        """Return the table's structure and what halves of its rows show, by which doubts about a fit are judged.
 
-        If looking fails the fit stands, and a notice says so.
+        If looking fails the fit goes on, and a notice says so.
         """
         if self.n_components == 1:
-            return LookedBack(None, None, None)
-        structure, rows, failed = None, None, []
+            return LookedAhead()
+        structure, again, failed = None, None, []
+        first = first_moments(table) if began.first is None else began.first
         try:
-            structure = structure_of(table, first_moments(table) if began.first is None else began.first)
+            structure = structure_of(table, first)
         except Exception as error:
             failed.append(diagnostic_failed("a look at the table's structure", error))
+        if structure is not None and structure.found and self._free_anchors and not are_genotypes(table.schema):
+            try:
+                with progress.stage("halves"):
+                    again = found_again(
+                        table, first, self.n_components, float(began.starts[0].alpha.sum()),
+                        memory_limit=bytes_of(self.memory_limit),
+                        seed=np.random.SeedSequence([*seed.generate_state(4), 9]), sampled=method == "gibbs",
+                        free_alpha0=self._free_alpha0,
+                    )  # fmt: skip
+            except Exception as error:
+                failed.append(diagnostic_failed("a look at halves of the rows", error))
+        starts = again.starts if again is not None and method == "gibbs" and not again.holds else ()
+        return LookedAhead(structure, again, tuple(failed), starts[:MOST_STARTS])
+
+    def _look_back(self, table: Encoded, ahead: LookedAhead, refined: Refined) -> LookedBack:
+        """Return what else doubts are judged by: the rows after sampling, and which components halves agree on."""
+        if self.n_components == 1:
+            return LookedBack(None, None, None)
+        rows, agreement, failed = None, None, [*ahead.failed]
         if refined.method == "gibbs":
             theta = noisy_theta(refined.theta, refined.delta, table.schema)
             try:
                 rows = fit_rows(table, theta, refined.alpha, memberships=self.memberships)
             except Exception as error:
                 failed.append(diagnostic_failed("a look at the rows' memberships", error))
-        return LookedBack(structure, rows, refined.likeliest if rows is None else rows.memberships, tuple(failed))
+        if ahead.again is not None:
+            try:
+                agreement = agreement_of(table.schema, refined.theta, ahead.again)
+            except Exception as error:
+                failed.append(diagnostic_failed("a look at halves of the rows", error))
+        memberships = refined.likeliest if rows is None else rows.memberships
+        return LookedBack(ahead.structure, rows, memberships, tuple(failed), ahead.again, agreement)
 
     def _asked_for_sweeps(self, refined: Refined) -> bool:
         """Whether so many sweeps were asked for, settled or not."""

@@ -12,7 +12,7 @@ from mixmem.data.chunks import Reading, whole_stretches
 from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded
 from mixmem.data.joined_sources import joined
-from mixmem.data.sources import Source, source_of
+from mixmem.data.sources import source_of
 from mixmem.data.table_checks import check_weights
 from mixmem.data.united_levels import Recoding
 from mixmem.engine.chunks import Local
@@ -27,7 +27,7 @@ from mixmem.moments.estimate import MomentAccount, Settings, estimate, level_for
 from mixmem.moments.few_passes import Counted, pass_at
 from mixmem.moments.sums import FirstMoments, first_moments
 from mixmem.progress import Progress
-from mixmem.refinement.choose import refuse_refinement
+from mixmem.refinement.choose import choose_without_rows
 from mixmem.seeds import seed_sequence
 from mixmem.selection.structure import structure_of
 
@@ -80,7 +80,7 @@ class PlanMaker(Learner):
             table, lengths = parts[0], [parts[0].n_rows]
             weighted = table.weights is not None
         else:
-            sources = [part if isinstance(part, Source) else source_of(part) for part in parts]
+            sources = [source_of(part) for part in parts]
             lengths = [source.n_rows for source in sources]
             weights = None if sample_weight is None else check_weights(sample_weight, sum(lengths))
             table = Reading(joined(sources, called), self.missing, weight, weights, row_id)
@@ -97,7 +97,7 @@ class PlanMaker(Learner):
 
     def _refuse_what_sums_lack(self, settings: Settings, rows: bool) -> None:
         """Refuse what cannot be had from sums; ``rows`` says that the start comes from rows."""
-        refuse_refinement(self.refine)
+        choose_without_rows(self.refine, passes=False)
         if settings.n_components == 1 or settings.n_sweeps == 0:
             raise InputError(
                 "sums of parts serve sweeps over two components or more; expected -k 2 or more, and sweeps"
@@ -116,7 +116,7 @@ class PlanMaker(Learner):
         if sample.n_variables < 3 or not carries(sample.coding, anchors.anchors, k):
             few = f"{sample.n_variables} variables are too few for k = {k}"
             raise InputError(f"sums of parts need third moments, and {few}; fit the rows together, or fewer components")
-        alpha0, chosen = self._alpha0_of(sample, first, settings, seed, progress)
+        alpha0, chosen = self._alpha0_of(sample, first, settings, None, seed, progress)
         plan = MomentsPlan(
             coding=everything.chunks.coding, parameters=self._parameters(), seed=int(seed.entropy),  # type: ignore[arg-type]
             parts=(), anchors=anchors.anchors, alpha0=alpha0, chosen=chosen, structure=structure_of(sample, first),
@@ -141,7 +141,7 @@ class PlanMaker(Learner):
                 "parts can join a plan before its first round, made without a sample; count rows that come later after "
                 "the merged sums (--after M)"
             )
-        sources = [part if isinstance(part, Source) else source_of(part) for part in parts]
+        sources = [source_of(part) for part in parts]
         reading = Reading(joined(sources, names), plan.parameters.get("missing"), plan.weight, None, plan.row_id)
         counted = self._counted(reading, plan.coding.unpooled)
         coding = counted.first.coding
@@ -154,7 +154,7 @@ class PlanMaker(Learner):
 
     def _counted(self, reading: Reading, base: Coding) -> Counted:
         """Count the cells of rows in a coding that grows by what they hold beside."""
-        p = base.n_variables
+        p, reading = base.n_variables, reading.knowing(base)
         size = whole_stretches(rows_per_chunk(p, None, reading.source.bytes_per_row), p)
         count = -(-reading.n_rows // size)
         with threads(self.n_jobs), self._progress().stage("counting all rows", count) as step:

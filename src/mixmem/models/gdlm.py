@@ -55,8 +55,8 @@ class GDLM(MomentsLearner, Transformer, Estimator):
         rounds of EM with the memberships integrated out (for long rows of categories), "em" maximises the
         likelihood of theta and memberships together (as ADMIXTURE does), None leaves the moment estimate. "auto"
         maximises the likelihood of tables of diploid genotypes, samples others where rows have at most 200
-        variables and it takes a minute at most, and runs rounds where rows are longer, they take seconds
-        and there are 150 rows per component.
+        variables and it takes half a minute at most, and runs rounds where rows are longer, they take seconds
+        and there are 400 rows per component; from 2,000 variables on all components are moved together in the end.
     contamination : "auto" or float
         Share of cells (delta) that are noise, uniform over the variable's levels; theta is then that of the other
         cells. "auto" is estimated by sampling, and zero without it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,13 +22,14 @@ from mixmem.errors import InputError
 from mixmem.kernels import ROW_BLOCK
 from mixmem.models._passes import rows_per_chunk, surprises
 from mixmem.models.moments_plan import MomentsPlan, PlannedPart
+from mixmem.models.small_sums import refuse_small
 from mixmem.moments.few_passes import Counted
-from mixmem.moments.sums import FirstMoments, third_moments
+from mixmem.moments.sums import FirstMoments
+from mixmem.moments.third_moments import third_moments
 from mixmem.progress import current
 from mixmem.refinement.maximum_likelihood import held_cells
 from mixmem.storage.model_file import FileKind, load_model, save_model
-from mixmem.storage.provenance import provenance
-from mixmem.words import listing, plain_number
+from mixmem.words import listing
 
 MOMENTS = FileKind(
     "mixmem-moments", 1, "a file of moments", "`mixmem moments count` or `mixmem moments merge` wrote", "count it again"
@@ -181,10 +183,13 @@ class Moments:
         with threads(n_jobs), current().stage("counting", len(chunks)) as step:
             work = _CountChunk(chunks, plan, place.first_stretch)
             sums: Sums = Local().total("counting", work, len(chunks), step)
+            rows = sums
+            if least > 1 and sums.counted.squares is not None:  # weights say nothing of how many rows there are
+                rows = Local().total("counting", replace(work, weighted=False), len(chunks), lambda _: None)
         if (branch := plan.branch_of(place)) is not None:
-            sums = sums.as_one(branch)
+            sums, rows = sums.as_one(branch), rows.as_one(branch)
         if least > 1:
-            _refuse_small(plan, sums, least, part)
+            refuse_small(plan, rows, least, part)
         return cls(plan, sums, (sums.of_part(place),))
 
     def __add__(self, other: Moments) -> Moments:
@@ -255,9 +260,8 @@ class Moments:
                 arrays |= {f"sums.{name}.{level}.{index}.{at}": np.asarray(array) for at, array in enumerate(node)}
         document = {
             "plan": header, "parts": [part.to_plain() for part in self.parts], "whole": self.sums.counted.whole,
-            "written": provenance(),
         }  # fmt: skip
-        return arrays, document
+        return arrays, document | {"digest": _digest(arrays, document)}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -272,7 +276,12 @@ class Moments:
 
     @classmethod
     def from_content(cls, path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Self:
-        """Return the sums that a file holds."""
+        """Return the sums that a file holds; damaged ones are refused."""
+        said = {name: value for name, value in header.items() if name != "digest"}
+        if header.get("digest") != _digest(arrays, said) or not all(
+            np.isfinite(each).all() for each in arrays.values()
+        ):
+            raise InputError(f"{path} is damaged: its sums are not those that were written; copy it or count it again")
         own = {name.removeprefix("plan."): array for name, array in arrays.items() if name.startswith("plan.")}
         nodes: dict[str, dict[tuple[int, int], dict[int, np.ndarray]]] = {}
         try:
@@ -291,16 +300,29 @@ class Moments:
         return cls(plan, Sums(counted, read), parts)
 
 
+def _digest(arrays: Mapping[str, np.ndarray], document: Mapping[str, Any]) -> str:
+    """What a file of sums is known by, to the last bit."""
+    found = hashlib.sha256(json.dumps(document, sort_keys=True).encode())
+    for name, array in sorted(arrays.items()):
+        found.update(f"{name} {array.shape} {array.dtype.str}".encode())
+        found.update(array.tobytes())
+    return found.hexdigest()
+
+
 @dataclass(frozen=True)
 class _CountChunk:
-    """The sums of a chunk of a part that begins at a stretch."""
+    """The sums of a chunk of a part that begins at a stretch; if not ``weighted``, of every row of any weight once."""
 
     chunks: Chunks
     plan: MomentsPlan
     first_stretch: int
+    weighted: bool = True
 
     def __call__(self, number: int) -> Sums:
-        return Sums.of(self.plan, self.chunks.chunk(number), self.first_stretch + self.chunks.first_stretch(number))
+        rows = self.chunks.rows(self.chunks.span(number))
+        if not self.weighted:
+            rows = replace(rows, weights=(rows.each > 0.0).astype(np.float64))
+        return Sums.of(self.plan, rows, self.first_stretch + self.chunks.first_stretch(number))
 
 
 @dataclass
@@ -320,9 +342,8 @@ class PartChunks(Chunks):
     def n_rows(self) -> int:  # type: ignore[override]
         return self.reading.n_rows
 
-    def chunk(self, number: int, *parts: Any) -> Encoded:
-        span: Span = self.span(number)
-        found = self.reading.coded(*span, self.plan.coding)
+    def rows(self, span: Span, *parts: Any, by_rows: bool = True) -> Encoded:
+        found = self.reading.coded(*span, self.plan.coding, by_rows=by_rows)
         if found.coding != self.plan.coding:
             told = surprises(self.plan.coding, found.coding)
             raise InputError(
@@ -348,32 +369,6 @@ def _chunks(X: Any, plan: MomentsPlan, part: str, weights: Any, memory_limit: in
             f"part {part!r} comes {'with' if given is not None else 'without'} weights of rows, and the plan was made "
             f"{'with' if plan.weighted else 'without'}; give all parts weights, or none"
         )
-    reading = Reading(source, plan.parameters.get("missing"), plan.weight, given, plan.row_id)
+    reading = Reading(source, plan.parameters.get("missing"), plan.weight, given, plan.row_id).knowing(plan.coding)
     size = rows_per_chunk(p, memory_limit, source.bytes_per_row)
     return PartChunks(reading, plan, part, whole_stretches(size, p))
-
-
-def _refuse_small(plan: MomentsPlan, sums: Sums, least: int, part: str) -> None:
-    """Refuse sums that tell of fewer rows than ``least``."""
-    # every node for itself: the last stretch of a part may hold few rows
-    nodes = [counts for counts, _ in sums.counted.first.sums.nodes.values()]
-    offsets = plan.coding.soft.cell_offsets
-    counts = np.min([np.where(counts > 0.0, counts, np.inf) for counts in nodes], axis=0)
-    few = np.flatnonzero(counts < least)
-    if len(few):
-        j = int(np.searchsorted(offsets, few[0], side="right")) - 1
-        column, code = plan.coding.columns[j], int(few[0] - offsets[j])
-        held = "a missing cell" if code == column.n_codes else repr(column.held()[code])
-        raise InputError(
-            f"part {part!r}: {plain_number(float(counts[few[0]]))} rows hold {held} in {column.name!r}, fewer than the "
-            f"{least} asked for, and so do {len(few) - 1:,} other cells; merge rare levels before you count"
-        )
-    if "triples" in sums.asked:
-        triples = sums.asked["triples"].root[0]
-        small = int(((triples > 0.0) & (triples < least)).sum())
-        if small:
-            raise InputError(
-                f"part {part!r}: {small:,} of {triples.size:,} triples of the anchors are held by fewer than {least} "
-                "rows; make the plan with --start rows or with a sample (--sample), which ask for no triples, or name "
-                "fewer anchors with fewer levels (--anchors)"
-            )

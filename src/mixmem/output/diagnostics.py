@@ -71,8 +71,10 @@ def _refinement(report: Mapping[str, Any]) -> Iterator[Diagnostic]:
     if refine["method"] == "gibbs":
         finding = f"The {began} estimate was refined by sampling the posterior{reason}."
     elif refine["method"] == "integrated":
-        rounds = len(refine["integrated"]["changes"])
-        finding = f"The {began} estimate was refined by {rounds} rounds of EM, memberships integrated out{reason}."
+        rounds, corners = len(refine["integrated"]["changes"]), refine["integrated"].get("corners")
+        ways = [f"{rounds} rounds of EM, memberships integrated out"] if rounds else []
+        ways += ["moving all components together to where the rows are likeliest"] if corners is not None else []
+        finding = f"The {began} estimate was refined by {' and by '.join(ways)}{reason}."
     elif refine["method"] == "em":
         finding = (
             f"The {began} estimate was taken to the maximum of the likelihood of components and memberships "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +17,9 @@ from mixmem.results.distinctive import Label
 TEXTS = dict.fromkeys(("variable", "level", "statistic"), pl.String)
 
 
-MOST_BYTES = 200_000_000
+MOST_BYTES = 100_000_000
 """Of memberships.csv: a page shows ten thousand rows, and counts as many as fit into this."""
+PIECE_BYTES = 8_000_000
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,30 @@ def _rows(path: Path, columns: list[str]) -> pl.DataFrame:
     every = -(-path.stat().st_size // MOST_BYTES)
     if every <= 1:
         return pl.read_csv(path, schema_overrides=types)
-    found = pl.scan_csv(path, schema_overrides=types).with_row_index("\0").filter(pl.col("\0") % every == 0).drop("\0")
-    return found.collect()
+    # not scanned by polars: it maps the whole file, which counts as memory taken
+    found, seen = [], 0
+    for piece in _pieces(path):
+        rows = pl.read_csv(piece, has_header=False, new_columns=list(types), schema_overrides=list(types.values()))
+        found.append(rows[-seen % every :: every])
+        seen += rows.height
+    return pl.concat(found)
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a CSV file below its header, some MB at a time, cut at ends of rows."""
+    with path.open("rb") as file:
+        file.readline()
+        held = b""
+        while piece := file.read(PIECE_BYTES):
+            piece = held + piece
+            end = piece.rfind(b"\n") + 1
+            while end and piece.count(b'"', 0, end) % 2:  # an id in quotes may hold an end of line
+                end = piece.rfind(b"\n", 0, end - 1) + 1
+            held = piece[end:]
+            if end:
+                yield piece[:end]
+        if held:
+            yield held
 
 
 def _bounds(path: Path, rows: int, k: int) -> tuple[np.ndarray, np.ndarray] | None:

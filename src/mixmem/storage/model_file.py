@@ -12,6 +12,7 @@ import numpy as np
 
 from mixmem.errors import InputError
 from mixmem.storage.atomic import write_atomically
+from mixmem.storage.provenance import provenance
 
 METADATA_KEY = "mixmem"
 
@@ -34,10 +35,11 @@ MODEL = FileKind("mixmem-model", 2, "a model file", "`mixmem fit` or `model.save
 def save_model(
     path: str | os.PathLike[str], arrays: dict[str, np.ndarray], header: dict[str, Any], kind: FileKind = MODEL
 ) -> None:
-    """Write arrays and a header that JSON can hold; an older file stays until the new one is whole."""
+    """Write arrays and a header that JSON can hold, and the versions that made them; an older file stays until the new
+    one is whole."""
     from safetensors.numpy import save
 
-    document = {"format": kind.name, "format_version": kind.version, "header": header}
+    document = {"format": kind.name, "format_version": kind.version, "written": provenance(), "header": header}
     # safetensors writes memory as it lies, so the arrays have to lie in C order and little-endian.
     plain = {name: _little_endian(np.asarray(array, order="C")) for name, array in arrays.items()}
     content = save(plain, metadata={METADATA_KEY: json.dumps(document, sort_keys=True)})

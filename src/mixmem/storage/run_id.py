@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+PIECE_BYTES = 4_000_000
 BYSTANDERS = ("n_jobs", "verbose")
 """Settings that change nothing in a result."""
 
@@ -33,5 +34,12 @@ def run_id(arrays: Mapping[str, np.ndarray], settings: Mapping[str, Any]) -> str
 
 
 def file_digest(path: Path) -> str:
-    """Return the digest of a text file, whatever its line ends."""
-    return hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()[:16]
+    """Return the digest of a text file, whatever its line ends; the file may be larger than memory."""
+    found, held = hashlib.sha256(), b""
+    with path.open("rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            piece = held + piece
+            held = b"\r" if piece.endswith(b"\r") else b""  # its line's end may come with the next piece
+            found.update(piece.removesuffix(held).replace(b"\r\n", b"\n"))
+    found.update(held)
+    return found.hexdigest()[:16]

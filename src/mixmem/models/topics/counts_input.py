@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mixmem.data.document_pieces import AnyDocuments, DocumentPieces
 from mixmem.data.documents import Documents
 from mixmem.errors import InputError
 from mixmem.typing import Array
@@ -68,7 +69,7 @@ def corpus_of(matrix: Any) -> Documents:
     return Documents.of(rows)
 
 
-def refuse_unfit(corpus: Documents, k: int) -> None:
+def refuse_unfit(corpus: AnyDocuments, k: int) -> None:
     """Refuse a corpus without words, or with too few for so many topics."""
     seen = int((corpus.word_counts > 0.0).sum())
     if seen == 0:
@@ -83,7 +84,7 @@ def refuse_unfit(corpus: Documents, k: int) -> None:
         )
 
 
-def seeds_of(seed_words: Any, words: Sequence[str], corpus: Documents, k: int) -> Array | None:
+def seeds_of(seed_words: Any, words: Sequence[str], corpus: AnyDocuments, k: int) -> Array | None:
     """Return what is added to beta (V, k) for words that topics are known by; None without any.
 
     ``seed_words``: {topic from 1: words} or a list of lists of words, one per topic.
@@ -105,7 +106,7 @@ def seeds_of(seed_words: Any, words: Sequence[str], corpus: Documents, k: int) -
 
 def word_names(X: Any, words: Iterable[Any] | None, n_words: int) -> list[str]:
     """Return the names of words: those given, else the columns of a frame, else word_1, word_2, …"""
-    names = words if words is not None else getattr(X, "columns", None)
+    names = words if words is not None else getattr(X, "words" if isinstance(X, DocumentPieces) else "columns", None)
     if names is None:
         return [f"word_{w + 1}" for w in range(n_words)]
     found = [str(name) for name in names]

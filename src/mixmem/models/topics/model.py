@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from mixmem.data.document_pieces import AnyDocuments, DocumentPieces
 from mixmem.data.documents import Documents
 from mixmem.engine.local import threads
 from mixmem.errors import FitWarning, InputError
@@ -127,15 +128,17 @@ class TopicModel(FittedTopics, Transformer, Estimator):
 
         Parameters
         ----------
-        X : sparse matrix, array or frame (documents, words)
-            Counts; the columns of a frame name the words.
+        X : sparse matrix, array or frame (documents, words), or DocumentPieces
+            Counts; the columns of a frame name the words. Documents in several files
+            (:class:`mixmem.DocumentPieces`) are read one file at a time, where they are too many to be held.
         y : None
             Not used.
         words : list of str or None
             Names of the words, such as a vectorizer's ``get_feature_names_out()``.
         """
         check_values(self.get_params(deep=False), PARAMETERS)
-        corpus = documents_of(self, X, reset=True)
+        corpus = X if isinstance(X, DocumentPieces) else documents_of(self, X, reset=True)
+        self.n_features_in_ = corpus.n_words
         names = word_names(X, words, corpus.n_words)
         refuse_unfit(corpus, self.n_components)
         settings = self._settings(corpus, names)
@@ -143,14 +146,14 @@ class TopicModel(FittedTopics, Transformer, Estimator):
         with threads(self.n_jobs):
             found = fit_topics(corpus, settings, seed, progress)
         self._set(found, names, corpus.word_counts, ordered=settings.seeds is None)
-        self._training, self._online = corpus, None
+        self._training, self._online = None if isinstance(corpus, DocumentPieces) else corpus, None
         self.report_ = self._reported(corpus, found, progress)
         for notice in self.report_.warnings:
             if notice.severity == "serious":
                 warnings.warn(notice.text, FitWarning, stacklevel=2)
         return self
 
-    def _settings(self, corpus: Documents, names: Sequence[str]) -> TopicSettings:
+    def _settings(self, corpus: AnyDocuments, names: Sequence[str]) -> TopicSettings:
         starts = ("moments", "online") if self.start == "auto" else (self.start,)
         seeds = seeds_of(self.seed_words, names, corpus, self.n_components)
         return TopicSettings(
@@ -175,7 +178,7 @@ class TopicModel(FittedTopics, Transformer, Estimator):
         self.words_ = names
         self.word_shares_ = word_counts / max(float(word_counts.sum()), 1e-300)
 
-    def _reported(self, corpus: Documents, found: TopicFit, progress: Progress) -> TopicReport:
+    def _reported(self, corpus: AnyDocuments, found: TopicFit, progress: Progress) -> TopicReport:
         doubts = topic_doubts(
             corpus, self.components_.T, self.topic_prevalence_, found.converged, found.change
         )  # fmt: skip

@@ -21,5 +21,20 @@ def test_noise_evidence_and_levels(sizes, k, cells, delta, eta):
     laws = held._laws(delta)
     *_, evidence = agree(noise.noise_evidence, reference.noise_evidence, *laws, empty(len(sizes), k), rtol=1e-8)
     assert np.isfinite(evidence).all()
-    *_, theta = agree(noise.noise_levels, reference.noise_levels, *laws, rng.random(counts.shape), empty(*counts.shape))
-    assert np.allclose(np.add.reduceat(theta, held.bounds[:-1]), 1.0)
+    chances = rng.random(counts.shape)
+    *_, kept = agree(noise.kept_cells, reference.kept_cells, *laws[:4], chances, empty(*counts.shape))
+    few = np.repeat(np.add.reduceat(counts, held.bounds[:-1]) <= noise.FEW, sizes, axis=0)
+    assert ((kept >= 0.0) == few).all()
+    assert (kept[few] <= counts[few]).all()
+    *_, theta = agree(noise.noise_levels, reference.noise_levels, *laws, chances, empty(*counts.shape))
+    assert np.allclose(np.add.reduceat(np.where(few, 0.0, theta), held.bounds[:-1]).round(9) % 1.0, 0.0)
+    assert np.isnan(theta[few]).all()
+
+
+def test_nearly_all_cells_may_be_noise():
+    """Weights that rise far above that of no noise are scaled down on the way."""
+    counts = np.array([[250.0], [0.0], [3.0]])
+    held = NoiseCounts(counts, np.array([3]), 0.05)
+    laws = held._laws(0.99)
+    agree(noise.noise_evidence, reference.noise_evidence, *laws, empty(1, 1), rtol=1e-10)
+    agree(noise.kept_cells, reference.kept_cells, *laws[:4], np.full(counts.shape, 0.3), empty(3, 1))

@@ -25,7 +25,14 @@ def evidence(counts: np.ndarray, delta: float, eta: float) -> float:
 @pytest.mark.parametrize("eta", [0.05, 0.5, 2.0, 20.0])
 @pytest.mark.parametrize(
     ("counts", "error"),
-    [([30.0, 3.0], 0.05), ([40.0, 12.0, 0.0, 1.0], 0.05), ([0.0, 200.0, 3.0, 2.0], 0.05), ([5.0, 0.0, 2.0], 0.25)],
+    [
+        ([30.0, 3.0], 1e-8),
+        ([40.0, 12.0, 0.0, 1.0], 1e-8),
+        ([0.0, 200.0, 3.0, 2.0], 1e-8),
+        ([5.0, 0.0, 2.0], 1e-8),
+        ([0.0, 0.0], 1e-8),
+        ([300.0, 40.0, 0.0, 2.0], 0.05),
+    ],
 )
 def test_the_evidence_is_the_integral_over_theta(counts, error, eta):
     held = NoiseCounts(np.array(counts)[:, None], np.array([len(counts)]), eta)
@@ -41,9 +48,10 @@ def test_without_noise_the_evidence_is_exact_and_theta_sums_to_one():
         assert np.allclose(held.theta(0.05, np.random.default_rng(0)).sum(axis=0), 1.0)
 
 
-def test_theta_given_noise_has_the_mean_that_gibbs_steps_have():
-    """Noise cells given theta, theta given noise cells, in turns: the same mean."""
-    counts, eta, delta = np.array([[40.0], [6.0], [3.0], [2.0]]), 0.5, 0.2
+@pytest.mark.parametrize("times", [1, 8])
+def test_theta_given_noise_has_the_mean_that_gibbs_steps_have(times):
+    """Noise cells given theta, theta given noise cells, in turns: the same mean, with few cells and with many."""
+    counts, eta, delta = times * np.array([[40.0], [6.0], [3.0], [2.0]]), 0.5, 0.2
     held, rng = NoiseCounts(counts, np.array([4]), eta), np.random.default_rng(0)
     nodes = np.mean([held.theta(delta, rng) for _ in range(400)], axis=0)[:, 0]
     theta, total = np.full(4, 0.25), np.zeros(4)
@@ -52,6 +60,16 @@ def test_theta_given_noise_has_the_mean_that_gibbs_steps_have():
         theta = rng.dirichlet(counts[:, 0] - noise + eta)
         total += theta
     assert np.abs(nodes - total / 4000).max() < 0.015
+
+
+def test_few_cells_do_not_pass_for_noise():
+    """Ten cells per variable and component, none of them noise: in nearly every table the likeliest share is small."""
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        theta = rng.dirichlet(np.full(4, 0.5), size=250)
+        counts = np.array([rng.multinomial(10, row) for row in theta]).reshape(25, 10, 4).transpose(0, 2, 1)
+        held = NoiseCounts(counts.reshape(100, 10).astype(float), np.full(25, 4), 0.5)
+        assert held.with_noise(0.2) < held.without_noise() - 20.0
 
 
 def test_noise_is_found_from_far_and_from_near():

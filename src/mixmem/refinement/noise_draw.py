@@ -4,11 +4,12 @@ Given the components of the cells, a variable's counts c in a component are mult
 (1 - delta) theta + delta / d and theta ~ Dirichlet(eta). Drawn given theta, delta would hardly move: levels that hold
 nothing but noise are empty without it, and theta would have to fill or empty all of them at once. So theta is
 integrated out. With b = delta / (d (1 - delta)) that is an integral of prod_l theta_l^(eta - 1) (theta_l + b)^(c_l)
-over the simplex: the density, at one, of a sum of independent parts. Their laws are tilted by exp(-lambda theta) until
-the means sum to one, mean and variance of every part are taken by Gauss' rule where its mass lies, and the density of
-the sum is that of the gamma law with the same mean and variance: exact for delta = 0, for which parts are gamma, and
-off by some hundredths in the logarithm with ten cells. A priori there is no noise at all with a given probability, or
-any share of it.
+over the simplex. With few cells it is a sum over how many of each level are noise, which is made: exact. With more
+(:data:`mixmem.kernels.noise.FEW`) it is the density, at one, of a sum of independent parts. Their laws are tilted by
+exp(-lambda theta) until the means sum to one, mean and variance of every part are taken by Gauss' rule where its mass
+lies, and the density of the sum is that of the gamma law with the same mean and variance: exact for delta = 0, for
+which parts are gamma, and off by less than a twentieth in the logarithm. A priori there is no noise at all with a given
+probability, or any share of it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mixmem.kernels.noise import noise_evidence, noise_levels
+from mixmem.kernels.noise import kept_cells, noise_evidence, noise_levels
 from mixmem.kernels.special import log_gamma
 from mixmem.likelihood.nodes import gauss_beta
 from mixmem.refinement.slice_sampling import draw_slice
@@ -80,16 +81,20 @@ class NoiseCounts:
         return float(log_gamma(held).sum() - log_gamma(self._summed(held)).sum()) + self.normalizer
 
     def with_noise(self, delta: float) -> float:
-        """Return log p(counts | delta, eta) for delta > 0, nearly, without the multinomial coefficients."""
+        """Return log p(counts | delta, eta) for delta > 0, without multinomial coefficients; nearly, of many cells."""
         evidence = np.empty((len(self.sizes), self.counts.shape[1]))
         noise_evidence(*self._laws(delta), evidence)
         return float(evidence.sum() + self.counts.sum() * np.log1p(-delta)) + self.normalizer
 
     def theta(self, delta: float, rng: np.random.Generator) -> Array:
-        """Draw theta (rows, k) given delta > 0, nearly: at the nodes."""
-        drawn = np.empty(self.counts.shape)
-        noise_levels(*self._laws(delta), rng.random(self.counts.shape), drawn)
-        return drawn
+        """Draw theta (rows, k) given delta > 0; of variables with many cells nearly: at the nodes."""
+        laws, chances = self._laws(delta), rng.random(self.counts.shape)
+        kept, drawn = np.empty((2, *self.counts.shape))
+        noise_levels(*laws, chances, drawn)
+        kept_cells(*laws[:4], chances, kept)
+        few = kept >= 0.0
+        drawn[few] = np.maximum(rng.standard_gamma(kept[few] + self.shapes[few]), 1e-300)
+        return drawn / np.repeat(self._summed(drawn), self.sizes, axis=0)
 
     def _laws(self, delta: float) -> tuple[NDArray, ...]:
         """Return what kernels take that tell the laws of levels apart."""

@@ -49,7 +49,7 @@ from mixmem.kernels.reference.joint import diagonalizing_sweep
 from mixmem.kernels.reference.layout import turn, turn_bytes
 from mixmem.kernels.reference.long_rows import integrated_pass, posterior_memberships
 from mixmem.kernels.reference.nodes import mix_at_nodes, node_sums
-from mixmem.kernels.reference.noise import noise_evidence, noise_levels
+from mixmem.kernels.reference.noise import kept_cells, noise_evidence, noise_levels
 from mixmem.kernels.reference.nqp import descend_rows, exact_row, exact_rows, pqp_rows
 from mixmem.kernels.reference.passes import add_features, add_joined, group_sums, pair_sums, scatter_sums
 from mixmem.kernels.reference.simplex import cholesky, memberships
@@ -91,6 +91,7 @@ __all__ = [
     "group_sums",
     "importance_sums",
     "integrated_pass",
+    "kept_cells",
     "label_pass",
     "left_out_likelihood",
     "locus_sums",

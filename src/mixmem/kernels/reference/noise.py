@@ -1,4 +1,4 @@
-"""Slow forms of :mod:`mixmem.kernels.noise`: all levels and components at once."""
+"""Slow forms of :mod:`mixmem.kernels.noise`: all levels and components at once; whole sums where cells are few."""
 
 from __future__ import annotations
 
@@ -8,6 +8,47 @@ import numpy as np
 
 REACH = 16.0
 TILTS = 4
+FEW = 256
+
+_log_gamma = np.vectorize(math.lgamma, otypes=[float])
+
+
+def _kept_laws(counts, etas, noise):
+    """Return for each level, one after another, the logarithms of the weights of 0, 1, …, count cells that are no
+    noise, with what weights them by their sum left out."""
+    laws = []
+    for count, eta in zip(counts, etas, strict=True):
+        kept = np.arange(count + 1)
+        ways = _log_gamma(count + 1.0) - _log_gamma(kept + 1.0) - _log_gamma(count - kept + 1.0)
+        laws.append(ways + (count - kept) * math.log(noise) + _log_gamma(eta + kept))
+    return laws
+
+
+def _log_convolved(left, right):
+    """Return the logarithms of the convolution of two laws, given by theirs."""
+    both = np.full((len(right), len(left) + len(right) - 1), -np.inf)
+    for j, weight in enumerate(right):
+        both[j, j : j + len(left)] = weight + left
+    return np.logaddexp.reduce(both, axis=0)
+
+
+def _sums_before(laws):
+    """Return the logarithms of the weights of the sums of kept cells over no level, the first, the first two, …"""
+    sums = [np.zeros(1)]
+    for law in laws:
+        sums.append(_log_convolved(sums[-1], law))
+    return sums
+
+
+def _by_sum(sums, etas):
+    """Return the logarithms of the weights of the sums of kept cells over all levels, the whole integral's."""
+    return sums[-1] - _log_gamma(etas.sum() + np.arange(len(sums[-1])))
+
+
+def _fallen_on(logs, chance):
+    """Return where a chance in [0, 1) falls among weights given by their logarithms."""
+    passed = np.cumsum(np.exp(logs - logs.max()))
+    return min(int((passed < passed[-1] * chance).sum()), len(logs) - 1)
 
 
 def _balanced(tilt, counts, noise, etas):
@@ -62,6 +103,11 @@ def _parts(tilts, counts, etas, bounds, noises, from_zero, rules, plain):
 
 def noise_evidence(counts, etas, bounds, noises, from_zero, rules, plain, evidence):
     """Fill evidence (variables, k) with the logarithm of the integral of theta's density, without its constants."""
+    few = _are_few(counts, bounds)
+    for j, h in np.argwhere(few):
+        rows = slice(bounds[j], bounds[j + 1])
+        sums = _sums_before(_kept_laws(counts[rows, h], etas[rows, h], noises[j]))
+        evidence[j, h] = np.logaddexp.reduce(_by_sum(sums, etas[rows, h]))
     tilts = _tilts(counts, etas, bounds, noises)
     nodes, weights, log_mass = _parts(tilts, counts, etas, bounds, noises, from_zero, rules, plain)
     mass = weights.sum(axis=2)
@@ -71,14 +117,40 @@ def noise_evidence(counts, etas, bounds, noises, from_zero, rules, plain, eviden
     shape = mean**2 / variance
     gammas = np.vectorize(math.lgamma, otypes=[float])(shape)
     density = shape * np.log(shape) - shape - gammas - np.log(mean) - (mean - 1.0) ** 2 / (2.0 * variance)
-    evidence[:] = tilts + found + density
+    evidence[~few] = (tilts + found + density)[~few]
+
+
+def _are_few(counts, bounds):
+    """Return which variables in which components (variables, k) hold few cells."""
+    return np.add.reduceat(counts, bounds[:-1]) <= FEW
+
+
+def kept_cells(counts, etas, bounds, noises, chances, kept):
+    """Draw how many cells (rows, k) are no noise, by chances (rows, k); -1 for variables with many cells."""
+    kept[:] = -1.0
+    for j, h in np.argwhere(_are_few(counts, bounds)):
+        rows = np.arange(bounds[j], bounds[j + 1])
+        laws = _kept_laws(counts[rows, h], etas[rows, h], noises[j])
+        sums = _sums_before(laws)
+        left = _fallen_on(_by_sum(sums, etas[rows, h]), chances[rows[0], h])
+        kept[rows, h] = 0.0
+        held = rows[counts[rows, h] > 0.0]
+        for row in held[:0:-1]:
+            at = row - rows[0]
+            least = max(left - len(sums[at]) + 1, 0)
+            own = np.arange(least, min(int(counts[row, h]), left) + 1)
+            kept[row, h] = own[_fallen_on(laws[at][own] + sums[at][left - own], chances[row, h])]
+            left -= int(kept[row, h])
+        kept[held[:1], h] = left
 
 
 def noise_levels(counts, etas, bounds, noises, from_zero, rules, plain, chances, theta):
-    """Draw theta (rows, k) given the noise, nearly: at the nodes that chances (rows, k) in [0, 1) fall on."""
+    """Draw theta (rows, k) of variables with many cells given the noise, nearly: at the nodes that chances (rows, k) in
+    [0, 1) fall on. The others are left as they are."""
     tilts = _tilts(counts, etas, bounds, noises)
     nodes, weights, _ = _parts(tilts, counts, etas, bounds, noises, from_zero, rules, plain)
     sums = np.cumsum(weights, axis=2)
     taken = np.minimum((sums < sums[..., -1:] * chances[..., None]).sum(axis=2), weights.shape[2] - 1)
     drawn = np.maximum(np.take_along_axis(nodes, taken[..., None], axis=2)[..., 0], 1e-300)
-    theta[:] = drawn / np.repeat(np.add.reduceat(drawn, bounds[:-1]), np.diff(bounds), axis=0)
+    many = np.repeat(~_are_few(counts, bounds), np.diff(bounds), axis=0)
+    theta[many] = (drawn / np.repeat(np.add.reduceat(drawn, bounds[:-1]), np.diff(bounds), axis=0))[many]

@@ -19,9 +19,11 @@ from mixmem.moments.anchors import spread_rows
 from mixmem.moments.sums import FirstMoments
 from mixmem.progress import Progress
 from mixmem.refinement.choose import choose_method
-from mixmem.selection.halves import HOLDS, LEAST_SCORED, SAMPLED_WORK, SCORED_CELLS, SMALL_WORK, Halves, gains
+from mixmem.selection.halves import HOLDS, LEAST_SCORED, SCORED_CELLS, SMALL_WORK, Halves, gains
 from mixmem.typing import Array, Positions
 
+SAMPLED_WORK = 1_500_000
+"""Cells times the largest number of components up to which halves are sampled where moments leave doubts."""
 NEAR_LINE, MORE_LOOKS = 0.1, 2
 """How near to the agreement asked for a number of components is judged by as many splits again, and how often."""
 

@@ -35,10 +35,10 @@ LEAST_ROWS = 20
 """Rows below which halves tell nothing."""
 SCORED_CELLS, LEAST_SCORED = 100_000, 500
 """Cells whose likelihood is taken, and the least rows: the standard error of a mean needs no more."""
-MOST_WORK, SAMPLED_WORK, SMALL_WORK = 5_000_000, 1_500_000, 60_000
+MOST_WORK, SMALL_WORK = 5_000_000, 60_000
 """Cells times components up to which a fit is held against halves of its rows: beyond, that takes too long, and a part
-of the rows would not show what all of them do; up to which halves are sampled where moments leave doubts, and up to
-which they are in any case."""
+of the rows would not show what all of them do; and up to which halves are sampled in any case, not where moments leave
+doubts alone."""
 SAMPLED_SCORED = 500
 """Rows that tell which of several starts in a half ended best."""
 HOLDS = 0.85
@@ -230,7 +230,7 @@ def found_again(
         return None
     quick = "moments" if within_reach(table, k) else "classes"
     ways = [quick]
-    if sampled and n * p * k <= SAMPLED_WORK:
+    if sampled:
         ways = ["sampling"] if n * p * k <= SMALL_WORK or quick == "classes" else [quick, "sampling"]
     one, *more = seed.spawn(4)
     once = partial(_once, table, first, k, alpha0, memory_limit, free_alpha0)

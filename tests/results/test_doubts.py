@@ -10,7 +10,7 @@ import pytest
 
 from mixmem import GDLM, FitWarning, simulate_gdlm
 from mixmem.moments.estimate import PlanReport
-from mixmem.results.doubts import Evidence, LookedBack, agreement_of, doubts
+from mixmem.results.doubts import Evidence, LookedBack, agreement_of, doubts, may_be_survey_weights
 from mixmem.selection.halves import FoundAgain
 from mixmem.selection.structure import Structure
 
@@ -95,6 +95,23 @@ def test_rows_count_as_often_as_they_stand_for():
     weights = np.where(np.arange(400) < 2, 200.0, 1.0)
     assert told(memberships=memberships, weights=weights) == []
     assert codes(told(memberships=memberships, weights=1.0 / weights)) == [("empty-component", "serious")]
+
+
+def test_whole_weights_that_may_be_those_of_a_survey_are_asked_about():
+    rng = np.random.default_rng(0)
+    for weights, asked in (
+        (rng.integers(800, 1200, 400), True),
+        (rng.integers(800, 1200, 400) / 1000, False),
+        (rng.integers(1, 4, 400), False),
+        (np.where(np.arange(400) < 20, 1, 300), False),
+    ):
+        assert may_be_survey_weights(replace(DRAWN.encoded, weights=weights.astype(float))) == asked
+    assert not may_be_survey_weights(DRAWN.encoded)
+    crossed = simulate_gdlm(32, 5, 2, n_levels=2, random_state=0).encoded
+    assert not may_be_survey_weights(replace(crossed, weights=np.full(32, 50.0)))
+    (notice,) = told(weights=np.full(400, 1000.0), may_be_survey_weights=True)
+    assert notice.code == "weights-as-counts"
+    assert "400 rows stand for 400,000" in notice.text
 
 
 def test_components_that_coincide():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema
 from mixmem.likelihood.memberships import RowFit
 from mixmem.moments.components import best_assignment
@@ -34,6 +35,9 @@ NOTHING_LIKE = 0.5
 """Agreement over halves of the rows below which a component was not found again, and not merely less well."""
 FAR = 0.05
 """Root mean square difference of memberships from which on two maxima are told."""
+LARGE_WEIGHTS, ONCE = 5.0, 0.02
+"""Mean from which on whole weights may be those of a survey, and the share of ones below which they are hardly counts
+of patterns."""
 FEWER_PARTITIONS = "fewer-partitions"
 HOW_MANY = "look with `mixmem choose-k` how many components the rows show"
 
@@ -76,6 +80,7 @@ class Evidence:
     """The alpha0 given and the one estimated beside it, where they differ."""
     apart: float = 0.0
     """How far memberships lie from those of another maximum, nearly as likely."""
+    may_be_survey_weights: bool = False
 
 
 def agreement_of(schema: Schema, theta: Array, again: FoundAgain) -> Array:
@@ -104,8 +109,30 @@ def doubts(fit: Evidence) -> list[Notice]:
         bound = f"the rows look {alike}: alpha0 lies at the end of the range searched"
         remedy = "give alpha0 if you know it, or try another number of components"
         found.append(Notice("alpha0-at-bound", "minor", bound, remedy))
-    found += [*_partitions(fit.plan), *_alpha0(fit.alpha0_apart), *fit.looked.failed]
+    found += [*_weights(fit), *_partitions(fit.plan), *_alpha0(fit.alpha0_apart), *fit.looked.failed]
     return sorted(found, key=lambda notice: notice.severity != "serious")
+
+
+def may_be_survey_weights(table: Encoded) -> bool:
+    """Return whether whole weights may be those of a survey, and not counts of rows.
+
+    Of patterns that were counted some were seen once, or nearly all that there can be are there.
+    """
+    if table.weights is None or not table.whole or table.total < LARGE_WEIGHTS * table.n_rows:
+        return False
+    patterns = float(np.prod(np.minimum(table.schema.sizes, 1000).astype(np.float64)))
+    return bool(np.mean(table.weights == 1.0) < ONCE) and table.n_rows < patterns / 2.0
+
+
+def _weights(fit: Evidence) -> Iterator[Notice]:
+    if fit.may_be_survey_weights:
+        rows, total = len(fit.weights), int(fit.weights.sum())
+        yield Notice(
+            "weights-as-counts", "minor",
+            f"the weights are whole numbers and are taken for counts: {rows:,} rows stand for {total:,}, and intervals "
+            "and checks are as sure as so many rows make them",
+            "if they are weights of a survey, divide them by their mean and fit again",
+        )  # fmt: skip
 
 
 def _partitions(plan: PlanReport | None) -> Iterator[Notice]:

@@ -16,7 +16,7 @@ from mixmem.refinement.ascent import Maximum
 from mixmem.refinement.choose import Refined, StartReport
 from mixmem.refinement.gibbs import ENOUGH, LARGEST_RHAT, Posterior
 from mixmem.refinement.latent_classes import ClassAccount
-from mixmem.results.doubts import Evidence, LookedBack, doubts
+from mixmem.results.doubts import Evidence, LookedBack, doubts, may_be_survey_weights
 from mixmem.results.notices import Notice, diagnostic_failed
 from mixmem.selection.alpha0 import Alpha0
 from mixmem.selection.structure import Structure
@@ -188,7 +188,7 @@ def fit_report(
         looked = replace(looked, failed=(*looked.failed, failed))
     evidence = Evidence(
         table.schema, refined.theta, refined.alpha, table.each, converged or settled, reason, refined.way,
-        alpha0.at_bound, looked, _plan(start), alpha0_checked(alpha0), refined.apart,
+        alpha0.at_bound, looked, _plan(start), alpha0_checked(alpha0), refined.apart, may_be_survey_weights(table),
     )  # fmt: skip
     return FitReport(
         rows=table.n_rows,

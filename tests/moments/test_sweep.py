@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from mixmem import first_moments, rmse, simulate_gdlm
-from mixmem.moments.sweep import FullTensor, groups_for, sweep
+from mixmem.moments.collective import Left
+from mixmem.moments.sweep import FullTensor, _moved_by_few, groups_for, sweep
 from mixmem.progress import Progress
 from tests import naive
 
@@ -113,3 +114,15 @@ def test_a_component_too_many_is_named_soon():
 
 def test_groups():
     assert [groups_for(p) for p in (3, 25, 50, 100, 500, 10_000)] == [3, 25, 50, 25, 5, 3]
+
+
+def test_sweeps_are_given_up_sooner_where_one_component_drifts_than_where_all_move():
+    """One too many drifts for hundreds of sweeps; away from a poor start of many components all of them move."""
+
+    def left(*by_component):
+        return Left(np.zeros((1, 1)), 1.0, 1.0, np.ones(1), np.array(by_component))
+
+    assert _moved_by_few(left(1.0, 0.1, 0.2, 0.1, 0.1))
+    assert _moved_by_few(left(1.0, 0.9, 0.2, 0.1, 0.1))
+    assert _moved_by_few(left(1.0, 0.9, 1.1))
+    assert not _moved_by_few(left(*np.full(6, 0.3)))

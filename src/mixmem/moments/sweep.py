@@ -41,8 +41,9 @@ from mixmem.moments.theta_from_factors import simplex_rows
 from mixmem.progress import Progress
 from mixmem.typing import Array
 
-PATIENCE = 8
-"""Sweeps in which the distance left must halve, else they are given up: a component too many drifts for hundreds."""
+PATIENCE, MORE_PATIENCE, ALONE = 8, 24, 0.5
+"""Sweeps in which the distance left must halve, else they are given up: where one or two components have this share of
+what still moves, since one too many drifts for hundreds, and where many move, away from a poor start."""
 CYCLES, PRECISION = 500, 1e-9
 """Bounds of the exact solution of a row's program; ill-conditioned ones end at the number of cycles."""
 
@@ -382,7 +383,8 @@ def sweep(
                 return Swept(
                     theta.copy(), found * left.factors, tuple(changes), n_groups, True, reason, left.theta, left.shares
                 )
-            if last or (turn >= PATIENCE and lefts[-1] > 0.5 * lefts[-1 - PATIENCE]):
+            patience = PATIENCE if _moved_by_few(left) else MORE_PATIENCE
+            if last or (turn >= patience and lefts[-1] > 0.5 * lefts[-1 - patience]):
                 break
             if turn and changes[-1] > 0.7 * changes[-2]:
                 trust /= 2.0
@@ -391,6 +393,12 @@ def sweep(
                 tensor.place()
     reason = _unsettled(found / found.sum(), left, changes)
     return Swept(tensor.theta.copy(), found, tuple(changes), n_groups, False, reason, left.theta, left.shares)
+
+
+def _moved_by_few(left: Left) -> bool:
+    """Whether one or two components have most of what still moves; with three components it is always few."""
+    squares = np.sort(left.by_component**2)[::-1]
+    return len(squares) <= 3 or bool(squares[:2].sum() > ALONE * squares.sum())
 
 
 def _count(changes: list[float]) -> str:

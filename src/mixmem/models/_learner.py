@@ -32,8 +32,9 @@ from mixmem.parameters import PARAMETERS, bytes_of, check_parameters
 from mixmem.progress import Progress
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.refinement.admixture_start import genotype_starts
-from mixmem.refinement.choose import Refined, choose_method, choose_without_rows, refine
-from mixmem.refinement.latent_classes import is_doubtful, latent_class_start, within_reach
+from mixmem.refinement.choose import Choice, Refined, choose_method, choose_without_rows, refine
+from mixmem.refinement.gibbs import UNMIXED
+from mixmem.refinement.latent_classes import ClassAccount, is_doubtful, latent_class_start, within_reach
 from mixmem.refinement.memory import bytes_per_row, refuse_beyond
 from mixmem.results.doubts import FEWER_PARTITIONS, LookedBack, agreement_of
 from mixmem.results.fit_report import PassesReport, fit_report, of_all_rows
@@ -44,6 +45,8 @@ from mixmem.selection.alpha0 import Alpha0, choose_alpha0
 from mixmem.selection.halves import FoundAgain, found_again
 from mixmem.selection.structure import Structure, structure_of
 
+MORE_CLASSES = 3
+"""How many times as many latent classes are tried where rows turn out unmixed: they are nearly the model then."""
 MOST_STARTS = 4
 """Halves of the rows whose ends sampling is started from, too."""
 
@@ -184,13 +187,10 @@ class Learner(Fitted):
             with progress.stage("read"):
                 table = encode_as(X, self.variables, self.missing, sample_weight)
             refuse_more_components_than_rows(settings.n_components, table)
-            method, reason, rounds = choose_method(self.refine, table, settings.n_components)
-            began = self._start(table, settings, method, seed, progress)
-            ahead = self._look_ahead(table, began, method, seed, progress)
-            refined = refine(
-                table, began.starts + ahead.starts, method, reason, free_alpha0=self._free_alpha0,
-                contamination=self.contamination, seed=seed, progress=progress, integrated_rounds=rounds,
-            ).ordered()  # fmt: skip
+            choice = choose_method(self.refine, table, settings.n_components)
+            began = self._start(table, settings, choice.method, seed, progress)
+            ahead = self._look_ahead(table, began, choice.method, seed, progress)
+            refined = self._refine(table, began, ahead, choice, seed, progress).ordered()
             refuse_broken(refined)
             looked = self._look_back(table, ahead, refined)
         report = fit_report(
@@ -393,6 +393,33 @@ class Learner(Fitted):
                 failed.append(diagnostic_failed("a look at halves of the rows", error))
         starts = again.starts if again is not None and method == "gibbs" and not again.holds else ()
         return LookedAhead(structure, again, tuple(failed), starts[:MOST_STARTS])
+
+    def _refine(
+        self,
+        table: Encoded,
+        began: Began,
+        ahead: LookedAhead,
+        choice: Choice,
+        seed: np.random.SeedSequence,
+        progress: Progress,
+    ) -> Refined:
+        """Refine from where moments and halves of the rows lead.
+
+        Chains whose rows turn out unmixed hardly leave where they began: then latent classes are a start, too.
+        """
+        refining = partial(
+            refine, table, method=choice.method, reason=choice.reason, free_alpha0=self._free_alpha0,
+            contamination=self.contamination, seed=seed, progress=progress, integrated_rounds=choice.rounds,
+        )  # fmt: skip
+        starts = began.starts + ahead.starts
+        refined = refining(starts)
+        alpha0, tried = float(refined.alpha.sum()), any(start.account.way == ClassAccount.way for start in starts)
+        if refined.posterior is None or began.first is None or tried or alpha0 >= UNMIXED or not self._free_anchors:
+            return refined
+        classes = latent_class_start(
+            table, began.first, self.n_components, alpha0, seed=seed, progress=progress, more=MORE_CLASSES
+        )
+        return refining((*starts, classes))
 
     def _look_back(self, table: Encoded, ahead: LookedAhead, refined: Refined) -> LookedBack:
         """Return what else doubts are judged by: the rows after sampling, and which components halves agree on."""

@@ -81,24 +81,34 @@ class Classes:
 
 
 def latent_class_start(
-    table: Encoded, first: FirstMoments, k: int, alpha0: float, *, seed: np.random.SeedSequence, progress: Progress
+    table: Encoded,
+    first: FirstMoments,
+    k: int,
+    alpha0: float,
+    *,
+    seed: np.random.SeedSequence,
+    progress: Progress,
+    more: int = 1,
 ) -> Start:
-    """Return the likeliest of several sets of k latent classes as a start, with alpha = alpha0 times their shares."""
+    """Return the likeliest of several sets of k latent classes as a start, with alpha = alpha0 times their shares.
+
+    ``more`` times as many sets are tried and kept.
+    """
     alone = theta_of(first.means[:, None], first)
     part = spread_table(table, TRIED_ROWS)
     some, every = _Rows(part), _Rows(table) if part is not table else None
     tried = []
-    with progress.stage("latent classes", STARTS + KEPT) as step:
-        for stream in np.random.SeedSequence([*seed.generate_state(4), 5]).spawn(STARTS):
+    with progress.stage("latent classes", more * (STARTS + KEPT)) as step:
+        for stream in np.random.SeedSequence([*seed.generate_state(4), 5]).spawn(more * STARTS):
             tried.append(some.climb(*some.centres(alone, k, np.random.default_rng(stream)), TRIED_ROUNDS))
             step(1)
         tried.sort(key=lambda found: -found.likelihood)
         best: list[Classes] = []
-        for found in tried[:KEPT]:
+        for found in tried[: more * KEPT]:
             best.append((every or some).climb(found.theta, found.shares, MOST_ROUNDS))
             step(1)
     found = max(best, key=lambda classes: classes.likelihood)
-    reason = f"the likeliest of {STARTS} sets of latent classes"
+    reason = f"the likeliest of {more * STARTS} sets of latent classes"
     account = ClassAccount(
         found.converged, reason, log_likelihood=found.likelihood, tried=[each.likelihood for each in tried]
     )

@@ -1,8 +1,9 @@
 """Numbers of components held against each other, by what halves of the rows show of each.
 
-Halves are learned from by moments first. Where a number of components is refused only because its components were not
-found again, or a table is small, halves are sampled, as fits are: moments of halves of real tables may end at one of
-several answers by chance. Agreement near the line is judged by more splits.
+Halves are learned from by moments first. Where more components are refused only because they were not found again, or
+only because rows are less likely with them, or a table is small, halves are sampled, as fits are: moments of halves of
+real tables may end at one of several answers by chance, and put levels at zero. Agreement near the line, or in some
+splits only, is judged by more of them, and their median counts.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixmem.data.encode import Encoded
 from mixmem.engine.local import in_tasks
@@ -24,8 +26,9 @@ from mixmem.typing import Array, Positions
 
 SAMPLED_WORK = 1_500_000
 """Cells times the largest number of components up to which halves are sampled where moments leave doubts."""
-NEAR_LINE, MORE_LOOKS = 0.1, 2
-"""How near to the agreement asked for a number of components is judged by as many splits again, and how often."""
+NEAR_LINE, DIFFERS, MORE_LOOKS = 0.1, 0.3, 2
+"""How near to the agreement asked for, or with one split so far below it and another above, a number of components is
+judged by as many splits again, and how often."""
 
 
 @dataclass
@@ -39,8 +42,14 @@ class Compared:
 
     @property
     def stability(self) -> Array:
-        """Mean and worst agreement (ks, 2), means over splits."""
-        return np.array([np.mean(each, axis=0) for each in self.agreements])
+        """Mean and worst agreement (ks, 2), medians over splits: a half that ended elsewhere by chance is outvoted."""
+        return np.array([np.median(each, axis=0) for each in self.agreements])
+
+    @property
+    def differ(self) -> NDArray[np.bool_]:
+        """Which numbers of components (ks,) some splits find again and others do not."""
+        worst = [[least for _, least in each] for each in self.agreements]
+        return np.array([min(each) < HOLDS - DIFFERS < HOLDS <= max(each) for each in worst])
 
     @property
     def recommended(self) -> tuple[int, Array, Array]:
@@ -49,10 +58,11 @@ class Compared:
 
     @property
     def doubtful(self) -> bool:
-        """Whether agreement alone decides on a number of components, or the one recommended hardly has enough."""
+        """Whether agreement alone or likelihood alone refuses more components, or those recommended hardly agree."""
         chosen, worst = self.recommended[0], self.stability[:, 1]
         hardly = chosen > 0 and bool(worst[chosen] < HOLDS + NEAR_LINE)
-        return hardly or any(self.likelier(i, chosen) for i in range(len(worst)))
+        refused = range(chosen + 1, len(worst))
+        return hardly or any(worst[i] >= HOLDS or self.likelier(i, chosen) for i in refused)
 
     def likelier(self, i: int, chosen: int) -> bool:
         """Whether a larger k than the one recommended makes rows likelier."""
@@ -94,9 +104,9 @@ def compare(
 
 
 def _near_the_line(found: Compared) -> list[int]:
-    """Return the numbers of components that agreement alone decides on, and nearly."""
+    """Return the numbers of components that agreement alone decides on, and nearly, or by the split."""
     chosen, worst = found.recommended[0], found.stability[:, 1]
-    near = np.flatnonzero(np.abs(worst - HOLDS) < NEAR_LINE).tolist()
+    near = np.flatnonzero((np.abs(worst - HOLDS) < NEAR_LINE) | found.differ).tolist()
     return [i for i in near if i and (i == chosen or found.likelier(i, chosen))]
 
 

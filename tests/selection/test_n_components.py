@@ -92,7 +92,7 @@ def test_no_structure_gives_the_smallest_k():
     assert none.k == none.spectrum_k == 1
     assert np.isnan(none.table["singular_value"][0])
     assert none.table["stability"][0] == 1.0
-    assert none.reason.startswith("k = 1: no larger number holds.")
+    assert none.reason.startswith("k = 1: the variables vary as if they were independent of each other (chance alone")
     unasked = choose_k(codes, (2, 4), alpha0=1.0, n_splits=1, random_state=0)  # one is always a candidate
     pd.testing.assert_frame_equal(unasked.table, none.table)
 
@@ -130,12 +130,12 @@ def test_reasons_for_what_is_not_plain():
     spectrum = Spectrum(np.array([3.0, 2.0, 0.1, 0.1]), np.ones(4))
     table = _table([1, 4, 6, 7], 1, held_out, error, stability, spectrum)
     assert table["why"].tolist() == ["less likely", "recommended", "not found again (0.30)", "less likely"]
-    said = " ".join(_reasons(table, spectrum, 500))
+    said = " ".join(_reasons(table, spectrum, 500, None))
     assert "(than under 1 by 3.990 ± 0.100 per row)" in said
     assert "more likely still under k = 6, by 0.010 ± 0.002 per row, but its weakest component agrees by 0.30" in said
     assert "The spectrum shows 3 (2 of 4 singular values" in said
     full = Spectrum(np.array([3.0, 2.0]), np.ones(2))
-    said = " ".join(_reasons(_table([1, 4], 1, held_out[:2], error[:2], stability[:2], full), full, 500))
+    said = " ".join(_reasons(_table([1, 4], 1, held_out[:2], error[:2], stability[:2], full), full, 500, None))
     assert _notes([1, 4], [1, 4], 1, DRAWN, DRAWN) == ["The number is the largest tried: try larger ones."]
     assert _notes([1, 4], [1, 4], 0, DRAWN, DRAWN) == []
     assert _notes([1, 4, 5], [1, 4], 1, DRAWN, DRAWN) == ["Not tried: k = 5, more than the variables can carry."]
@@ -145,7 +145,7 @@ def test_reasons_for_what_is_not_plain():
 def test_one_component_that_is_no_good_fit_says_so():
     spectrum, error = Spectrum(np.array([3.0]), np.ones(1)), np.array([0.0, 0.1])
     stability = np.array([[1.0, 1.0], [0.5, 0.3]])
-    (said, _) = _reasons(_table([1, 4], 0, np.array([-9.0, -5.0]), error, stability, spectrum), spectrum, 50)
+    (said, _) = _reasons(_table([1, 4], 0, np.array([-9.0, -5.0]), error, stability, spectrum), spectrum, 50, None)
     assert said.startswith("k = 1 is what holds, not what fits best")
     assert (
         "more likely under k = 4, by 4.000 ± 0.100 per row (its weakest component agrees by 0.30; 0.85 is asked" in said

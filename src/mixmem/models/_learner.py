@@ -46,7 +46,8 @@ from mixmem.selection.halves import FoundAgain, found_again
 from mixmem.selection.structure import Structure, structure_of
 
 MORE_CLASSES = 3
-"""How many times as many latent classes are tried where rows turn out unmixed: they are nearly the model then."""
+"""How many times as many latent classes a fit begins from as half of its rows: where rows are unmixed they are nearly
+the model, with many maxima."""
 MOST_STARTS = 4
 """Halves of the rows whose ends sampling is started from, too."""
 
@@ -313,7 +314,9 @@ class Learner(Fitted):
         if method == "em" and are_genotypes(table.schema) and settings.n_components > 1:
             with progress.stage("start"):
                 return Began(genotype_starts(table, settings.n_components, given, seed))
-        classes = partial(latent_class_start, table, k=settings.n_components, seed=seed, progress=progress)
+        classes = partial(
+            latent_class_start, table, k=settings.n_components, seed=seed, progress=progress, more=MORE_CLASSES
+        )
         with progress.stage("moments"):
             first = first_moments(table)
             if self._free_anchors and not within_reach(table, settings.n_components):

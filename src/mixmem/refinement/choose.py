@@ -20,6 +20,7 @@ from mixmem.errors import InputError
 from mixmem.likelihood.contamination import clean_theta, noisy_theta
 from mixmem.likelihood.marginal import LIKELIHOOD_ROWS, row_likelihood
 from mixmem.likelihood.memberships import fit_rows
+from mixmem.likelihood.table import LikelihoodTable
 from mixmem.moments.anchors import spread_table
 from mixmem.moments.estimate import Start
 from mixmem.progress import Progress
@@ -58,6 +59,8 @@ HALF = "half of the rows"
 SAMPLED_APART = 0.1
 """Root mean square difference of memberships from which on ends of short chains are other answers: what is less may be
 how far a sampled answer is known at all."""
+COMPARED_ROWS = 20_000
+"""Rows that tell which start is the likeliest."""
 RIVAL = 10.0
 """Log-likelihood of all rows up to which another maximum counts as nearly as large: 20,000 times less likely."""
 
@@ -285,7 +288,7 @@ def _likeliest(
     Of several that are nearly as likely, how far their memberships lie apart is told. The account is that of the first
     start, unless another kind of start is the likeliest.
     """
-    scored = replace(spread_table(rows, LIKELIHOOD_ROWS), weights=None)
+    scored = LikelihoodTable(replace(spread_table(rows, COMPARED_ROWS), weights=None))
     with progress.stage("starts", len(starts)) as step:
 
         def run(c: int) -> tuple[Array, Array]:
@@ -295,12 +298,13 @@ def _likeliest(
 
         ends = in_threads(run, len(starts))
         try:
-            values = [float(row_likelihood(scored, *end).mean()) for end in ends]
+            values = [float(row_likelihood(scored, *end, rough=True).mean()) for end in ends]
         except Exception:  # what was started is not lost to a figure about it: the first goes on
             return _Tried(replace(starts[0], theta=ends[0][0], alpha=ends[0][1]), starts[0].account.way, [])
         best = int(np.argmax(values))
         rivals = [c for c, value in enumerate(values) if c != best and (values[best] - value) * rows.total < RIVAL]
-        shares = {c: fit_rows(scored, *ends[c]).memberships for c in (best, *rivals)} if rivals else {}
+        some = replace(spread_table(rows, LIKELIHOOD_ROWS), weights=None)
+        shares = {c: fit_rows(some, *ends[c]).memberships for c in (best, *rivals)} if rivals else {}
     reached = replace(starts[best], theta=ends[best][0], alpha=ends[best][1])
     away = max((apart(shares[best], shares[c]) for c in rivals), default=0.0)
     if reached.account.way == HALF:

@@ -220,12 +220,17 @@ def found_again(
     Where one split leaves doubts, a second is taken, and where the two differ two more. Not looked at are tables of one
     component, of few rows, of fewer than three variables, large ones, and those whose halves take more memory than the
     limit: the fit itself goes on.
+    Whole weights are the rows that they stand for.
     ``sampled`` says that the fit is refined by sampling: then halves are, too, where they are few or moments leave
     doubts, with alpha0 drawn if it is free.
     """
-    n, p = table.codes.shape
+    counted = table.weights is not None and table.whole
+    n, p = int(table.total) if counted else table.n_rows, table.n_variables
     if k < 2 or p < 3 or n < max(LEAST_ROWS, 2 * k) or n * p * k > MOST_WORK:
         return None
+    if counted:  # halves of counted patterns would have none in common
+        table = table.repeated("a look at halves of the rows")
+        first = first_moments(table)
     if memory_limit is not None and memory_of_halves(table, k) > memory_limit:
         return None
     quick = "moments" if within_reach(table, k) else "classes"

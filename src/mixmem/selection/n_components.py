@@ -29,7 +29,7 @@ from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import choose_alpha0
 from mixmem.selection.compare_k import compare
 from mixmem.selection.halves import HOLDS, LEAST_ROWS, effort
-from mixmem.selection.structure import copied_variables, copies_told
+from mixmem.selection.structure import Structure, copied_variables, copies_told, structure_of
 from mixmem.typing import Array, Positions
 
 if TYPE_CHECKING:
@@ -204,10 +204,13 @@ def choose_k(
             progress=progress,
         )  # fmt: skip
     chosen, held_out, error = compared.recommended
+    structure = _structure(part, first) if chosen == 0 else None
     figures = _table(ks, chosen, held_out, error, compared.stability, spectrum)
     return KChoice(
         k=ks[chosen],
-        reason=" ".join([*_reasons(figures, spectrum, part.n_rows), *_notes(wanted, ks, chosen, part, table)]),
+        reason=" ".join(
+            [*_reasons(figures, spectrum, part.n_rows, structure), *_notes(wanted, ks, chosen, part, table)]
+        ),
         table=figures,
         alpha0=float(alpha0),
         spectrum_k=spectrum.n_components,
@@ -247,6 +250,14 @@ def _rows_stood_for(table: Encoded) -> Encoded:
     total = int(ends[-1])
     most = min(total, MOST_ROWS)
     return replace(table.take(np.searchsorted(ends, np.arange(most) * total // most, side="right")), weights=None)
+
+
+def _structure(table: Encoded, first: FirstMoments) -> Structure | None:
+    """Return the table's structure, None if looking at it fails: the choice is not lost to it."""
+    try:
+        return structure_of(table, first)
+    except Exception:
+        return None
 
 
 def _carried(wanted: list[int], coding: Coding) -> list[int]:
@@ -360,13 +371,19 @@ def below(agreement: float) -> str:
     return f"{np.floor(100.0 * agreement + 1e-9) / 100.0:.2f}"
 
 
-def _reasons(table: pd.DataFrame, spectrum: Spectrum, n_rows: int) -> list[str]:
-    """What the three figures say, a sentence or two each."""
+def _reasons(table: pd.DataFrame, spectrum: Spectrum, n_rows: int, structure: Structure | None) -> list[str]:
+    """What the three figures say, a sentence or two each, and the test of structure where one component holds."""
     rows = table.to_dict("records")
     chosen = int(table["recommended"].argmax())
     row, k = rows[chosen], rows[chosen]["k"]
     best = int(table["held_out"].argmax())
     gained, error = rows[best]["held_out"] - row["held_out"], rows[best]["held_out_se"]
+    if structure is not None and not structure.found:
+        return [
+            "k = 1: the variables vary as if they were independent of each other (chance alone gives as much in "
+            f"{structure.p_value:.0%} of tables), so that there are no components to find.",
+            _spectrum_says(spectrum, rows, k),
+        ]
     if k == 1 and gained > CLEARLY * error:
         return [
             "k = 1 is what holds, not what fits best: no components of a larger number are found again on other rows, "

@@ -28,8 +28,11 @@ FOLDERS = [
     "output", "experiments", "cli",
 ]  # fmt: skip
 FREE = {"errors", "extras", "parameters", "plots", "progress", "records", "seeds", "typing", "words"}
-FITTING = {"mixmem", "mixmem.models._learner", "mixmem.models._fitted", "mixmem.models.gdlm"}
-"""Modules whose examples fit a model by sampling."""
+FITTING = {
+    "mixmem", "mixmem.models._learner", "mixmem.models._fitted", "mixmem.models._from_moments", "mixmem.models.gdlm",
+    "mixmem.selection.n_components", "mixmem.selection.n_topics",
+}  # fmt: skip
+"""Modules whose examples fit a model by sampling, or several models."""
 FACADES = {"__init__", "__main__", "crowd"}
 """Public names only; nothing inside imports them."""
 

@@ -124,7 +124,7 @@ def test_steps_along_one_scale_are_told():
     assert any(text in notice.message for text in said)
 
 
-@pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize("k", [2, 3, pytest.param(4, marks=pytest.mark.slow)])
 def test_kinds_of_rows_are_no_steps(k):
     for seed in range(3):
         drawn = simulate_gdlm(500, 15, k, alpha=0.2, random_state=seed)

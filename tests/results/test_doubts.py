@@ -247,6 +247,7 @@ def test_components_that_other_rows_do_not_need_are_too_many():
     )
 
 
+@pytest.mark.usefixtures("halves_looked_at")
 @pytest.mark.parametrize("refine", [None, "em"])
 def test_a_fit_with_too_many_components_says_so(refine):
     drawn = simulate_gdlm(600, 12, 2, alpha=0.05, random_state=1)

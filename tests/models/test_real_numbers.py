@@ -75,6 +75,7 @@ def model(hours):
     return fitted(hours, None)
 
 
+@pytest.mark.slow
 def test_atoms_go_through_every_stage(hours, model, tmp_path):
     filled = model.impute(hours)["hours"]
     assert not filled.isna().any()

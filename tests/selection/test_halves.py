@@ -63,6 +63,7 @@ def test_components_too_many_make_other_rows_less_likely(seed):
         np.testing.assert_allclose(gain, np.mean(found.differences))
 
 
+@pytest.mark.slow
 def test_latent_classes_are_learned_where_moments_cannot():
     drawn = simulate_gdlm(4_000, 8, 6, n_levels=2, alpha=0.01, random_state=1)  # three groups of binary items carry 4
     found = looked(drawn.encoded, 6, alpha0=0.06)

@@ -7,18 +7,30 @@ from pathlib import Path
 import pytest
 
 from mixmem.refinement import gibbs
+from mixmem.selection import halves
+
+MOST_WORK = halves.MOST_WORK
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _short_chains_without_the_jit() -> Iterator[None]:
-    """Let chains sample 28 sweeps instead of 350 and more where kernels are plain Python (`make coverage`).
+def _less_work_without_the_jit() -> Iterator[None]:
+    """Let chains sample 28 sweeps instead of 350 and more where kernels are plain Python (`make coverage`), and hold
+    only fits of the smallest tables against halves of their rows, which takes six times as long as the fit itself.
 
-    The same lines run. What is asserted of a converged chain is left to `make test`, by the mark `slow`.
+    The same lines run. What is asserted of a converged chain is left to `make test`, by the mark `slow`; a test of what
+    halves show asks for ``halves_looked_at``.
     """
     with pytest.MonkeyPatch.context() as patch:
         if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             patch.setattr(gibbs, "BATCH", 2)
+            patch.setattr(halves, "MOST_WORK", 5_000)
         yield
+
+
+@pytest.fixture
+def halves_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold fits against halves of their rows as users have it, where kernels are plain Python, too."""
+    monkeypatch.setattr(halves, "MOST_WORK", MOST_WORK)
 
 
 @pytest.fixture(scope="session")

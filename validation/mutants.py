@@ -54,7 +54,7 @@ MUTANTS = [
     ),
     Mutant(
         "agreement is not asked for", "refinement/gibbs.py",
-        " and _noise_share(chains) <= ENOUGH and _agree(chains)", " and _noise_share(chains) <= ENOUGH", GIBBS,
+        "_noise_share(chains) <= ENOUGH and _agree(chains)", "_noise_share(chains) <= ENOUGH", GIBBS,
     ),
     Mutant(
         "eta without its prior", "refinement/gibbs.py",
@@ -104,7 +104,8 @@ MUTANTS = [
         "linear_sum_assignment(cost)[1]", "linear_sum_assignment(-cost)[1]", ("moments/test_components.py",),
     ),
     Mutant(
-        "Procrustes by angles", "moments/matching.py", "affinity = left @ right", "pass", MATCHING,
+        "Procrustes by angles", "moments/matching.py",
+        "return np.asarray(left @ right)", "return np.asarray(cosines)", MATCHING,
     ),
     Mutant(
         "bound of theorem 5 never met", "moments/matching.py",

@@ -111,6 +111,7 @@ def test_some_individuals_of_a_bed(tmp_path, major):
         assert table.row_ids.tolist() == [f"i{i}" for i in rows]
 
 
+@pytest.mark.slow
 def test_a_bed_larger_than_memory_is_fitted_in_pieces(tmp_path):
     rng = np.random.default_rng(1)
     shares = rng.dirichlet([0.2, 0.2], 40_000)

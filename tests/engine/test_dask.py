@@ -67,6 +67,7 @@ def fitted(X, client=None):
     return model.fit(X, engine=client)
 
 
+@pytest.mark.slow
 def test_the_same_bits_on_workers_from_files_frames_and_arrays(client, frame, folder):
     whole = fitted(frame)
     found = [fitted(str(folder / "*.parquet"), client), fitted(folder / "all.csv", client), fitted(frame, client)]
@@ -97,6 +98,7 @@ def test_files_are_read_once_while_workers_have_room_for_codes(client, frame, fo
     assert np.array_equal(once._theta, again._theta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [4, 10**9])
 def test_parts_of_rows_and_em_have_the_same_bits_on_workers(kept, client, frame, folder, monkeypatch):
     monkeypatch.setattr(engine_rows, "MOST_BLOCKS", 1)

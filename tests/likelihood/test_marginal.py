@@ -108,7 +108,7 @@ def test_long_rows_that_are_all_alike(k, strength):
     assert errors.max() < 0.05
 
 
-@pytest.mark.parametrize("strength", [1e-6, 1e-4])
+@pytest.mark.parametrize("strength", [pytest.param(1e-6, marks=pytest.mark.slow), 1e-4])
 def test_long_rows_of_next_to_one_component(strength):
     drawn = simulate_gdlm(20, 200, 12, alpha=strength, random_state=1)
     values, errors = row_likelihood(drawn.encoded, drawn.theta, drawn.alpha, return_std=True)
@@ -117,7 +117,7 @@ def test_long_rows_of_next_to_one_component(strength):
     assert errors.max() < 0.2
 
 
-@pytest.mark.parametrize(("p", "k"), [(12, 3), (30, 4), (25, 8), (120, 6)])
+@pytest.mark.parametrize(("p", "k"), [(12, 3), (30, 4), (25, 8), pytest.param(120, 6, marks=pytest.mark.slow)])
 def test_rough_likelihoods_rank_as_sharp_ones_do(p, k):
     drawn = simulate_gdlm(200, p, k, alpha=0.3, random_state=6)
     sharp, rough = (row_likelihood(drawn.encoded, drawn.theta, drawn.alpha, rough=way) for way in (False, True))

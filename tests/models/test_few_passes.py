@@ -58,6 +58,7 @@ def assert_same(one, other):
     assert np.array_equal(one.alpha_, other.alpha_)
 
 
+@pytest.mark.slow
 def test_memory_files_chunks_and_threads_give_the_same_bits(drawn, frame, folder):
     whole = fitted(frame)
     pattern = str(folder / "*.parquet")
@@ -77,6 +78,7 @@ def test_memory_files_chunks_and_threads_give_the_same_bits(drawn, frame, folder
         others[0].memberships_
 
 
+@pytest.mark.slow
 def test_a_second_correction_takes_a_part_of_the_rows(drawn, frame, folder, monkeypatch):
     monkeypatch.setattr(engine_rows, "MOST_BLOCKS", 1)
     monkeypatch.setattr(chunks, "SAMPLE_BLOCKS", 8)
@@ -96,6 +98,7 @@ def test_a_second_correction_takes_a_part_of_the_rows(drawn, frame, folder, monk
     assert rmse(few._theta, every._theta) < 0.18 * rmse(every._theta, drawn.theta)
 
 
+@pytest.mark.slow
 def test_sorted_rows_are_all_taken_by_a_second_correction(drawn, monkeypatch):
     monkeypatch.setattr(engine_rows, "MOST_BLOCKS", 1)
     monkeypatch.setattr(chunks, "SAMPLE_BLOCKS", 8)
@@ -104,6 +107,7 @@ def test_sorted_rows_are_all_taken_by_a_second_correction(drawn, monkeypatch):
     assert set(fitted(rows).report_.start.correction.parts) == {1.0}
 
 
+@pytest.mark.slow
 def test_as_accurate_as_sweeps_over_all_rows(drawn, frame):
     few, every = fitted(frame), fitted(frame, passes="all")
     sample = fitted(frame[: 16 * 512], passes="all")
@@ -114,6 +118,7 @@ def test_as_accurate_as_sweeps_over_all_rows(drawn, frame):
     assert few.report_.start.correction.left < 0.1 * moved[0]
 
 
+@pytest.mark.slow
 def test_sweeps_over_all_rows_that_are_read_in_pieces(drawn, frame, folder):
     pattern = str(folder / "*.parquet")
     limited = {"passes": "all", "memory_limit": "2MB"}
@@ -126,6 +131,7 @@ def test_sweeps_over_all_rows_that_are_read_in_pieces(drawn, frame, folder):
     assert rmse(whole._theta, every._theta) < 0.1 * rmse(every._theta, drawn.theta)
 
 
+@pytest.mark.slow
 def test_mixed_kinds_missing_cells_weights_and_levels_outside_the_sample(tmp_path):
     table = simulate_mixed(ROWS, 2, n_categorical=5, n_count=2, n_continuous=2, missing=0.1, random_state=2)
     frame = pl.DataFrame({name: pl.Series(table.frame[name].to_numpy(), nan_to_null=True) for name in table.frame})
@@ -147,6 +153,7 @@ def test_mixed_kinds_missing_cells_weights_and_levels_outside_the_sample(tmp_pat
     assert apart.max() < 0.05  # a fortieth of what tells components apart
 
 
+@pytest.mark.slow
 def test_em_goes_over_all_rows_a_round_per_pass(folder, frame):
     few, pattern = fitted(frame, refine="em"), str(folder / "*.parquet")
     assert_same(few, fitted(pattern, 1, refine="em", memory_limit="2MB"))
@@ -190,6 +197,7 @@ def test_a_cell_that_cannot_be_coded_is_named_with_its_file(frame, tmp_path):
         assert fitted(frame.with_columns(x1=pl.lit(1))).schema_.left_out == ("x1",)
 
 
+@pytest.mark.slow
 def test_dialects_are_found_in_files_that_are_read_in_pieces(frame, tmp_path):
     size = pl.Series("size", np.round(np.random.default_rng(0).normal(5.0, 1.0, ROWS), 1))
     more = frame.with_columns(size, same=pl.lit(7))
@@ -206,6 +214,7 @@ def test_dialects_are_found_in_files_that_are_read_in_pieces(frame, tmp_path):
         assert_same(fitted(frame), fitted(tmp_path / "bare.csv", 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("texts", [("x", "00", "01"), ("x", "0.0", "1.0"), ("x", "true", "True"), ("1", "07", "7.50")])
 def test_levels_do_not_depend_on_how_long_pieces_are(frame, tmp_path, monkeypatch, texts):
     monkeypatch.setattr(engine_rows, "MOST_BLOCKS", 8)

@@ -68,6 +68,7 @@ def test_wide_columns_fit_in_little_memory_and_help(case, request):
     assert np.allclose(model.theta_.groupby("variable")[["component_1", "component_2", "component_3"]].sum(), 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refine", ["gibbs", "em"])
 def test_refinement_takes_all_levels(refine):
     table, memberships = drawn(4000, [400], ordinary=12, seed=1)

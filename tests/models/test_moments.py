@@ -121,6 +121,7 @@ def test_numbers_missing_cells_and_weights_have_the_same_bits_too():
     assert np.array_equal(found.alpha_, whole.alpha_)
 
 
+@pytest.mark.slow
 def test_rounds_without_a_sample_end_where_sweeps_over_all_rows_do(drawn, frame):
     every = GDLM(2, passes="all", **SETTINGS).fit(frame)
     found, total, stages = in_rounds(GDLM(2, **SETTINGS), cut(frame, (0, 5000, ROWS)), keep_sample=False)
@@ -148,6 +149,7 @@ def test_rounds_that_do_not_settle_end_with_a_warning(frame):
     assert np.allclose(once._theta - start, 0.5 * (whole._theta - start))  # too far: half of it is taken
 
 
+@pytest.mark.slow
 def test_variables_beside_the_anchors_take_a_round_of_their_own():
     drawn = simulate_gdlm(4_000, 60, 2, n_levels=3, alpha=0.2, random_state=2)
     anchors = [[f"x{j}" for j in range(m, 12, 3)] for m in range(3)]
@@ -173,6 +175,7 @@ def test_a_part_with_more_levels_joins_a_plan(frame):
     assert GDLM.from_moments(total).next_plan_.stage == "pass"
 
 
+@pytest.mark.slow
 def test_a_plan_that_begins_at_rows_of_one_part_ends_at_the_same_theta(drawn, frame):
     more = frame.copy()
     more.loc[more.index[9000:9500], "x0"] = 7
@@ -188,6 +191,7 @@ def test_a_plan_that_begins_at_rows_of_one_part_ends_at_the_same_theta(drawn, fr
         model.plan_moments(frame, start="x")
 
 
+@pytest.mark.slow
 def test_rows_added_later_move_the_model_to_where_all_rows_have_it(drawn, frame):
     found, total, _ = in_rounds(GDLM(2, **SETTINGS), cut(frame[:9000], (0, 5000, 9000)), keep_sample=False)
     later = Moments.count(frame[9000:], total.plan, "later", after=total)
@@ -199,6 +203,7 @@ def test_rows_added_later_move_the_model_to_where_all_rows_have_it(drawn, frame)
     assert again.report_.start.correction.left < 0.1 * rmse(every._theta, drawn.theta)
 
 
+@pytest.mark.slow
 def test_partial_fit_adds_rows_without_those_of_before(frame, tmp_path):
     model = GDLM(2, **SETTINGS).partial_fit(frame[:8000])
     few = GDLM(2, passes="few", **SETTINGS).fit(frame[:8000])

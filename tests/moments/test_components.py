@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mixmem import GDLM, InputError, Schema, Variable, alignment, common_rows, simulate_gdlm
+from mixmem import GDLM, InputError, Schema, Variable, align_components, alignment, common_rows, simulate_gdlm
 
 
 @settings(max_examples=40, deadline=None)
@@ -19,6 +21,21 @@ def test_any_permutation_is_undone(seed, k):
     assert (shuffled[:, found.order] == theta).all()
     assert (found.distances == 0.0).all()
     assert found.n_rows == 18
+
+
+def test_the_order_has_the_least_error_of_all_orders():
+    """Guards against the worst assignment where two columns are nearest one: columns so noisy that many are."""
+    rng = np.random.default_rng(0)
+    everything = np.array(list(permutations(range(4))))
+    n_repeated = 0
+    for _ in range(200):
+        truth = rng.random((5, 4))
+        estimate = truth[:, rng.permutation(4)] + 0.25 * rng.standard_normal((5, 4))
+        errors = ((truth[:, :, None] - estimate[:, None, :]) ** 2).sum(axis=0)
+        best = everything[errors[np.arange(4), everything].sum(axis=1).argmin()]
+        assert (align_components(truth, estimate) == best).all()
+        n_repeated += len(set(errors.argmin(axis=1))) < 4
+    assert 20 < n_repeated < 180  # of 200: both ways are taken
 
 
 def test_common_rows_pair_equal_names_whatever_their_place():

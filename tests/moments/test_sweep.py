@@ -86,7 +86,14 @@ def test_sweeps_say_when_they_run_out():
     assert "stopped after 1 sweep" in swept.reason
 
 
-@pytest.mark.parametrize(("n", "p", "k", "alpha"), [(1_000, 25, 3, 0.1), (2_000, 40, 5, 0.7), (500, 50, 3, 3.0)])
+@pytest.mark.parametrize(
+    ("n", "p", "k", "alpha"),
+    [
+        (1_000, 25, 3, 0.1),
+        pytest.param(2_000, 40, 5, 0.7, marks=pytest.mark.slow),
+        pytest.param(500, 50, 3, 3.0, marks=pytest.mark.slow),
+    ],
+)
 def test_sweeps_end_where_plain_ones_do(n, p, k, alpha):
     table = simulate_gdlm(n, p, k, alpha=alpha, random_state=8)
     tensor = FullTensor(table.encoded, first_moments(table.encoded), table.theta, alpha * k)

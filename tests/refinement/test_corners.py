@@ -21,6 +21,7 @@ def turned():
     return LONG.theta @ matrix
 
 
+@pytest.mark.slow
 def test_corners_that_were_moved_are_found_again():
     moved = move_corners(LONG.encoded, turned(), LONG.alpha)
     assert moved.moved > 0.005
@@ -30,6 +31,7 @@ def test_corners_that_were_moved_are_found_again():
     assert after < 0.9 * before
 
 
+@pytest.mark.slow
 def test_the_truth_hardly_moves_and_theta_stays_on_the_simplex():
     moved = move_corners(LONG.encoded, LONG.theta, LONG.alpha)
     assert moved.moved < 0.004
@@ -38,6 +40,7 @@ def test_the_truth_hardly_moves_and_theta_stays_on_the_simplex():
     assert moved.alpha.sum() == pytest.approx(LONG.alpha.sum())
 
 
+@pytest.mark.slow
 def test_the_same_at_any_number_of_threads():
     found = []
     for n_jobs in (1, 3):
@@ -55,6 +58,7 @@ def test_rows_that_stand_for_several_count_as_often():
     assert np.allclose(found[0].theta, found[1].theta, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_auto_moves_corners_of_very_long_rows_that_are_too_few_for_rounds():
     choice = choose_method("auto", LONG.encoded, 3)
     assert (choice.method, choice.rounds) == ("integrated", 0)

@@ -281,6 +281,7 @@ def hardly_different(n, m, k, distance, alpha, seed):
     return Genotypes(codes, 2 * np.arange(m) + 1, 2 * np.arange(m))
 
 
+@pytest.mark.slow
 def test_a_climb_ends_when_memberships_are_at_rest_not_only_the_likelihood():
     """Seeds that reach one maximum agree: by the gains alone they ended up to 0.025 apart here."""
     some, apart = hardly_different(300, 2000, 3, 0.01, 0.3, 1), {}

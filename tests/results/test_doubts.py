@@ -141,7 +141,7 @@ def test_steps_along_one_scale_are_told():
     assert any(text in notice.message for text in said)
 
 
-@pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize("k", [2, 3, pytest.param(4, marks=pytest.mark.slow)])
 def test_kinds_of_rows_are_no_steps(k):
     for seed in range(3):
         drawn = simulate_gdlm(500, 15, k, alpha=0.2, random_state=seed)
@@ -264,6 +264,7 @@ def test_components_that_other_rows_do_not_need_are_too_many():
     )
 
 
+@pytest.mark.usefixtures("halves_looked_at")
 @pytest.mark.parametrize("refine", [None, "em"])
 def test_a_fit_with_too_many_components_says_so(refine):
     drawn = simulate_gdlm(600, 12, 2, alpha=0.05, random_state=1)

@@ -235,6 +235,7 @@ def test_refusals(survey):
         goodness_of_fit(survey.encoded.take_variables(np.arange(1)), survey.theta[:4], survey.alpha)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [20_240_100.0, 1e6, 1e9])
 def test_numbers_that_agree_in_six_digits_have_levels_of_their_own(shift):
     """The quarters of dates written as numbers, or of 1e6 +- 1, read alike in six digits."""

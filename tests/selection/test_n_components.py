@@ -241,8 +241,9 @@ def test_too_few_rows_are_refused(table):
         choose_k(table.codes[:19] % 2, (2, 3))
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
 def test_candidates_by_joblib_have_the_same_bits(backend):
+    """Processes of their own do not know of the short chains of `make coverage` (conftest.py)."""
     table, asked = simulate_gdlm(300, 9, 2, random_state=0).frame, {"alpha0": 0.3, "n_splits": 1, "random_state": 0}
     plain = choose_k(table, (2, 3), **asked)
     with joblib.parallel_config(backend=backend, n_jobs=2):

@@ -186,3 +186,13 @@ def test_rows_that_drop_out_at_a_random_place_are_no_structure(seed):
     cells[np.arange(60) >= ends[:, None]] = np.nan
     noise = encode(cells, kinds={f"x{j}": "categorical" for j in range(60)})
     assert not structure_of(noise, first_moments(noise)).found
+
+
+def test_a_column_of_many_levels_does_not_take_the_place_of_all_others():
+    drawn = simulate_gdlm(600, 8, 2, alpha=0.2, random_state=0)
+    frame = pd.DataFrame(drawn.codes, columns=[f"x{j}" for j in range(8)]).astype(str)
+    frame.insert(0, "case", np.random.default_rng(0).integers(0, 200, 600).astype(str))
+    weights = np.random.default_rng(1).gamma(1.0, size=600)
+    found = looked(replace(encode(frame, kinds={"case": "categorical"}), weights=weights))
+    assert found.found
+    assert found.variables == 8

@@ -97,10 +97,12 @@ def _look(table: Encoded, first: FirstMoments, budget: int, most: int, most_rows
     whole = len(variables) == table.n_variables
     copies, ways = copied_variables(table, variables)
     variables = np.setdiff1d(variables, table.schema.index([name for group in copies for name in group[1:]]))
-    widths = np.cumsum(table.coding.soft.sizes[variables] - 1)
-    taken = variables[: max(2, int((widths <= MOST_COLUMNS).sum()) + 1)]
-    whole, variables = whole and len(taken) == len(variables), taken
-    width = int(widths[len(taken) - 1]) if len(taken) else 0
+    variables = _telling(table, variables)
+    widths = table.coding.soft.sizes[variables] - 1
+    narrow = np.argsort(widths, kind="stable")  # a column of thousands of levels does not take the place of all others
+    taken = np.sort(narrow[: max(2, int((np.cumsum(widths[narrow]) <= MOST_COLUMNS).sum()))])
+    whole, variables = whole and len(taken) == len(variables), variables[taken]
+    width = int(widths[taken].sum())
     rows = spread_rows(np.arange(table.n_rows), min(most_rows, max(2, budget // max(width, 1) ** 2)))
     if len(rows) < table.n_rows:  # scores are of variance one over the rows that are looked at
         first = first_moments(table.take(rows))
@@ -130,6 +132,15 @@ def _look(table: Encoded, first: FirstMoments, budget: int, most: int, most_rows
         p_value = _by_shuffles(drawn[as_drawn], seen[as_drawn] > 0.0, owner, (weights / each)[as_drawn])
     idle = [table.schema.names[j] for j in variables[alone].tolist()] if whole else []
     return Structure(p_value, len(rows), len(variables), idle, copies, ways)
+
+
+def _telling(table: Encoded, variables: Positions) -> Positions:
+    """Return the variables whose levels have rows enough to tell anything, all if they are fewer than three.
+
+    Where rows have uneven weights, a column of a thousand levels would drown all others in chance.
+    """
+    telling = variables[table.coding.soft.sizes[variables] * RARE <= table.n_effective]
+    return telling if len(telling) > 2 else variables
 
 
 def copied_variables(table: Encoded, variables: Positions) -> tuple[tuple[list[str], ...], tuple[str, ...]]:

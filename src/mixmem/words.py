@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import difflib
 import math
+import shlex
 from collections.abc import Iterable
 
 LONGEST = 60
 """Characters of a name that are shown."""
+IN_DOUBLE_QUOTES = frozenset('"$`\\!')
+"""Characters that mean something to a shell even between double quotes."""
 
 
 def plain_number(value: float) -> str:
@@ -37,6 +40,16 @@ def short(text: str, longest: int = LONGEST) -> str:
 def one_line(text: str) -> str:
     """Return a text without line breaks; blanks alone are shown in quotes."""
     return " ".join(text.split()) if text.strip() else repr(text)
+
+
+def quoted(text: str) -> str:
+    """Return a text as one types it in a shell: in quotes, if it holds blanks or what means something there.
+
+    >>> print(quoted("age=99"), quoted("q*=ordinal"), quoted("time=don't know"), quoted("cost=$"))
+    age=99 "q*=ordinal" "time=don't know" 'cost=$'
+    """
+    safe = shlex.quote(text)
+    return safe if safe == text or IN_DOUBLE_QUOTES & set(text) else f'"{text}"'
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -523,7 +523,7 @@ def test_levels_that_look_like_something_else_are_named(tmp_path, capsys):
     (tmp_path / "d.csv").write_text('asked,"b",c,d\n' + "\n".join(rows))
     _, out, _ = run(capsys, "info", tmp_path / "d.csv")
     assert "'asked' has levels that differ by case or blanks only, 'Yes', 'yes': write them alike" in out
-    assert "'?' in 'b' often means a missing cell: if it does here, say --missing b=?" in out
+    assert "'?' in 'b' often means a missing cell: if it does here, say --missing \"b=?\"" in out
     assert "'99' in 'c' often means a missing cell" in out
     assert "'d'" not in out.partition("warning")[2]
 

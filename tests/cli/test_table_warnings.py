@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -77,7 +79,16 @@ def test_every_word_for_a_missing_cell_is_named():
     answers = np.resize(["yes", "no", "refused", "not asked"], 400)
     text = said(pd.DataFrame({"q": answers, "r": np.roll(answers, 1), "s": np.resize([0, 1, 1], 400)}))
     assert "say --missing refused" in text
-    assert "say --missing not asked" in text
+    assert 'say --missing "not asked"' in text
+
+
+def test_options_can_be_typed_as_they_are_told():
+    answers = np.resize(["yes", "no", "don't know"], 400)
+    frame = pd.DataFrame({"time of day": answers, "cost $": np.roll(answers, 1), "s": np.resize([0, 1, 1], 400)})
+    assert """say --missing "don't know\"""" in said(frame)
+    assert """say --missing "time of day=don't know\"""" in said(frame[["time of day", "s"]])
+    told = said(frame[["cost $", "s"]]).partition("say --missing ")[2]
+    assert shlex.split(told.split(" two variables")[0])[0] == "cost $=don't know"
 
 
 def test_what_one_row_holds_is_no_code_for_missing_cells():

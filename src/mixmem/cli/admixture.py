@@ -16,7 +16,7 @@ from mixmem.errors import InputError
 from mixmem.output.tables import refuse_overwriting
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.storage.atomic import staged_folder, write_atomically
-from mixmem.words import listing
+from mixmem.words import listing, quoted
 
 DECIMALS = 6
 
@@ -79,7 +79,7 @@ def refuse_frequencies(schema: Schema) -> None:
         raise InputError(
             f"--p writes one frequency per variant, but {len(many):,} of {schema.n_variables:,} have more than two "
             f"alleles: {listing(many, 3)}; leave --p out (theta.csv has all frequencies), or leave them out with "
-            f"--kind {many[0]}=ignore"
+            f"--kind {quoted(f'{many[0]}=ignore')}"
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mixmem.cli.facts import Facts
 from mixmem.data.table_checks import IGNORED
-from mixmem.words import listed
+from mixmem.words import listed, quoted
 
 COUNTS = re.compile(r"(.*[_. -])?(freq|frequency|frequencies|n|count|counts|cnt|num|cases)", re.IGNORECASE)
 """Names of columns that may say how many rows each stands for, if the other columns are categories and each of their
@@ -35,7 +35,7 @@ def of_weights(facts: Facts) -> Iterator[str]:
         return
     for j, name in enumerate(facts.table.schema.names):
         if (COUNTS.fullmatch(name) and _counts_patterns(facts, j)) or _weighs_rows(facts, j, name):
-            yield f"column {name!r} may say how many rows each stands for: if so, say --weight {name}"
+            yield f"column {name!r} may say how many rows each stands for: if so, say --weight {quoted(name)}"
 
 
 def _counts_patterns(facts: Facts, j: int) -> bool:
@@ -75,7 +75,7 @@ def of_dummies(facts: Facts) -> Iterator[str]:
                 f"{listed(map(repr, names))} {'says' if one else 'each say'} in every row only whether {of!r} holds a "
                 f"certain level: the model takes {'it' if one else 'them'} for evidence of {'its' if one else 'their'} "
                 "own; "
-                f"leave {'it' if one else 'them'} out, such as with --kind {names[0]}={IGNORED}"
+                f"leave {'it' if one else 'them'} out, such as with --kind {quoted(f'{names[0]}={IGNORED}')}"
             )
 
 

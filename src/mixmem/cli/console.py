@@ -15,7 +15,7 @@ from mixmem.output.tables import component_names
 from mixmem.results.distinctive import spread_of_variables
 from mixmem.results.fit_report import FitReport
 from mixmem.results.notices import Notice
-from mixmem.words import plain_number
+from mixmem.words import plain_number, quoted
 
 if TYPE_CHECKING:
     from mixmem.cli.demo import DemoRun
@@ -155,6 +155,6 @@ def demo_text(run: DemoRun, out: Path) -> str:
             f"time:      {run.seconds:.1f} s",
             "",
             *(f"look at    {out / name}   {what}" for name, what in LOOKED_AT.items() if (out / name).exists()),
-            f"next       {_program()} fit {out / 'data.csv'} -k {k} --out myfit",
+            f"next       {_program()} fit {quoted(str(out / 'data.csv'))} -k {k} --out myfit",
         ]
     )

@@ -24,7 +24,7 @@ from mixmem.output.tables import component_names, refuse_overwriting, write_alph
 from mixmem.parameters import bytes_of, check_parameters
 from mixmem.progress import current
 from mixmem.records import plain
-from mixmem.words import listing, plain_number
+from mixmem.words import listing, plain_number, quoted
 
 NEXT_PLAN = "next-round.plan"
 """The plan of the next round, in the folder of a fit."""
@@ -108,7 +108,7 @@ def round_text(plan: MomentsPlan, path: Path) -> str:
     sample = " --sample FILE" if plan.sample is not None else ""
     return (
         f"next: round {plan.round}, which counts {plan.asks}\n"
-        f"  for every part   mixmem moments count PART --plan {path} --out PART.moments\n"
+        f"  for every part   mixmem moments count PART --plan {quoted(str(path))} --out PART.moments\n"
         f"  then             mixmem moments merge *.moments --out M\n"
         f"  then             mixmem fit --moments M{sample} --out DIR"
     )
@@ -173,7 +173,7 @@ def merge_text(moments: Moments, out: Path) -> str:
     if missing:
         return f"{found}\nstill missing: {listing(missing)}; merge {'it' if len(missing) == 1 else 'them'} with {out}"
     sample = " --sample FILE" if moments.plan.sample is not None else ""
-    return f"{found}\nnext: mixmem fit --moments {out}{sample} --out DIR"
+    return f"{found}\nnext: mixmem fit --moments {quoted(str(out))}{sample} --out DIR"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from mixmem.data.infer_kinds import MOST_INTEGERS
 from mixmem.data.number_texts import few_texts
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.table_checks import IGNORED
-from mixmem.words import listing
+from mixmem.words import listing, quoted
 
 RARE_ROWS = 5
 NEARLY_CONSTANT = 0.98
@@ -87,7 +87,7 @@ def _of_categories(facts: Facts) -> Iterator[str]:
         if category[schema.index([variable.name])[0]] and _few_numbers(variable):
             yield (
                 f"{variable.name!r} holds {len(variable.levels)} distinct numbers and is taken for categories: if it "
-                f"is a measurement, say --kind {variable.name}=continuous"
+                f"is a measurement, say --kind {quoted(f'{variable.name}=continuous')}"
             )
     if schema.n_variables < 3:
         yield "two variables do not tell mixtures from groups of rows: what is found is a description"
@@ -112,7 +112,10 @@ def _of_levels(facts: Facts) -> Iterator[str]:
             gone.setdefault(level, []).append(variable.name)
     for level, names in gone.items():
         option = level if len(names) > 1 else f"{names[0]}={level}"
-        yield (f"{level!r} in {listing(names, 5)} often means a missing cell: if it does here, say --missing {option}")
+        yield (
+            f"{level!r} in {listing(names, 5)} often means a missing cell: if it does here, say --missing "
+            f"{quoted(option)}"
+        )
 
 
 def _alike(levels: Sequence[str]) -> list[str] | None:
@@ -159,7 +162,7 @@ def _or_count(schema: Schema, rare: np.ndarray) -> str:
     for j in np.flatnonzero(rare):
         variable = schema.variables[j]
         if variable.value_type in ("int", "float") and variable.levels[0] in ("0", "1") and len(variable.levels) > 5:
-            return f", or, if {variable.name!r} counts something, say --kind {variable.name}=count"
+            return f", or, if {variable.name!r} counts something, say --kind {quoted(f'{variable.name}=count')}"
     return ""
 
 
@@ -180,7 +183,7 @@ def _of_gaps(facts: Facts) -> Iterator[str]:
         names = np.array(facts.table.schema.names, dtype=object)[mostly]
         yield (
             f"more than half of the cells are missing: {listing(names, 5)}: they are learned from the rest; leave them "
-            f"out with --kind {names[0]}={IGNORED} if cells are missing for a reason"
+            f"out with --kind {quoted(f'{names[0]}={IGNORED}')} if cells are missing for a reason"
         )
 
 
@@ -193,7 +196,7 @@ def _of_numbers(facts: Facts) -> Iterator[str]:
             value = _plain(column.values[at])
             yield (
                 f"{column.name!r} is {value} in {own[at] / own.sum():.0%} of its rows, far from all others: if that "
-                f"means a missing cell, say so with --missing {column.name}={value}"
+                f"means a missing cell, say so with --missing {quoted(f'{column.name}={value}')}"
             )
 
 

@@ -16,7 +16,7 @@ from mixmem.data.number_texts import few_texts
 from mixmem.data.schema import Variable
 from mixmem.data.table import Table, Unusable
 from mixmem.errors import InputError
-from mixmem.words import listed, listing
+from mixmem.words import listed, listing, quoted
 
 MOST_NAMED = 5
 """Columns left out for one reason that are named each on a line of its own."""
@@ -67,13 +67,14 @@ def constant_column(name: str, level: str) -> Useless:
 
 def identifier_column(name: str, n_distinct: int, table: Table, *, number: bool = False) -> Useless:
     """Return what is said of a column whose values are all, or nearly all, different; a number may be a measurement."""
+    keep = f", or --kind {quoted(f'{name}=continuous')} to keep it"
     each = "each" if n_distinct == table.n_rows else f"{n_distinct:,}"
     return Useless(
         name,
         f"has a different value in {each} of its {table.n_rows} rows, as an identifier has",
         f"; expected categories or measurements: drop it, or make it the rows' name (frame.set_index({name!r}), on the "
         "command line --id)",
-        f"; say --id {name} to name rows by it{f', or --kind {name}=continuous to keep it' if number else ''}",
+        f"; say --id {quoted(name)} to name rows by it{keep if number else ''}",
         many="have a different value in nearly every row, as identifiers have",
     )
 
@@ -90,7 +91,7 @@ def empty_column(name: str, table: Table) -> Useless:
 
 def unusable_column(column: Unusable) -> Useless:
     """Return what is said of a column of what is neither category nor number."""
-    way = "" if column.days is None else f"; say --kind {column.name}=continuous to take it as days"
+    way = "" if column.days is None else f"; say --kind {quoted(f'{column.name}=continuous')} to take it as days"
     return Useless(
         column.name,
         f"holds {column.dtype}",
@@ -107,7 +108,7 @@ def nearly_numbers(name: str, odd: tuple[str, ...]) -> Useless:
         name,
         f"holds numbers but for {texts}",
         f"; expected numbers alone, or categories: declare {texts} missing, on the command line "
-        f"--missing {name}={','.join(odd)}",
+        f"--missing {quoted(name + '=' + ','.join(odd))}",
     )
 
 
@@ -166,8 +167,8 @@ class Judged:
             self.remarks.append(
                 f"column {name!r} is called as an identifier is and holds {n_distinct:,} different values in "
                 f"{table.n_rows:,} rows: rows may be repeated measures of the same subject, and the model takes each "
-                f"for a subject of its own; say --kind {name}=ignore to leave the column out, or --id {name} to name "
-                "rows by it"
+                f"for a subject of its own; say --kind {quoted(f'{name}=ignore')} to leave the column out, or "
+                f"--id {quoted(name)} to name rows by it"
             )
 
     def said(self) -> tuple[str, ...]:
@@ -199,18 +200,19 @@ def _number_rows(name: str, texts: list[str], table: Table) -> bool:
 
 
 def _nearly_told(odd: tuple[str, ...], columns: Mapping[str, bool]) -> str:
-    texts, option, gone = listed(map(repr, odd)), ",".join(odd), [name for name, left in columns.items() if left]
+    texts, gone = listed(map(repr, odd)), [name for name, left in columns.items() if left]
     if len(columns) == 1:
         (name,) = columns
         is_so = "left out, as nearly every row has another value" if gone else "taken for categories"
         return (
             f"column {name!r} holds numbers but for {texts} and is {is_so}; if that means a missing cell, say "
-            f"--missing {name}={option} to read it as numbers"
+            f"--missing {quoted(name + '=' + ','.join(odd))} to read it as numbers"
         )
     left = f", or left out where nearly every row has another value ({len(gone):,} of them)" if gone else ""
     return (
         f"{len(columns):,} columns hold numbers but for {texts} and are taken for categories{left}: "
-        f"{listing(columns)}; if that means a missing cell, say --missing {option} to read them as numbers"
+        f"{listing(columns)}; if that means a missing cell, say --missing {quoted(','.join(odd))} to read them as "
+        "numbers"
     )
 
 
@@ -219,7 +221,7 @@ def _unclear_told(names: Sequence[str]) -> str:
     return (
         f"{'column' if one else 'columns'} {listing(names)} {'has' if one else 'have'} a different whole number in "
         f"every row, as ranks and identifiers have, and {'is kept as a number' if one else 'are kept as numbers'}; "
-        f"say --kind {names[0]}=ignore to leave {'it' if one else 'the first of them'} out"
+        f"say --kind {quoted(f'{names[0]}=ignore')} to leave {'it' if one else 'the first of them'} out"
     )
 
 

@@ -25,6 +25,7 @@ from mixmem.data.integer_columns import EXACT, NARROW, IntegerColumns
 from mixmem.data.kinds import KINDS
 from mixmem.data.number_texts import written_days, written_numbers
 from mixmem.data.table import Coded, Table, Unusable
+from mixmem.words import quoted
 
 
 def columns_of(table: Table, asked: Asked) -> Iterator[Columns]:
@@ -132,7 +133,7 @@ def _of_texts(texts: ValueColumn, table: Table, asked: Asked) -> Columns:
         kind = _kind_of(numbers, np.nanmin(numbers), np.nanmax(numbers), whole)
         asked.judged.remarks.append(
             f"column {name!r} holds numbers {written.words}, such as {values[0]!r}, read as {written.values[0]:g}, and "
-            f"is {kind}; say --kind {name}=categorical if they are names"
+            f"is {kind}; say --kind {quoted(f'{name}=categorical')} if they are names"
         )
         return NumberColumn(texts.position, numbers, kind, whole, asked, written.form)
     days = written_days(values)

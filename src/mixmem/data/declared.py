@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from mixmem.errors import InputError
-from mixmem.words import listing
+from mixmem.words import listing, quoted
 
 ORDER = ":"
 """What stands between a kind and the order of its levels."""
@@ -62,7 +62,8 @@ def ordered_texts(name: str, levels: Iterable[str], order: Sequence[str], *, kno
     begins = [float(match[1]) for match in found if match is not None]
     if len(set(begins)) == len(held):
         return sorted(held, key=lambda level: begins[held.index(level)])
+    order_of_some = quoted(f"{name}=ordinal:{'<'.join(held[:3])}")
     raise InputError(
         f"column {name!r} is declared ordinal, and its texts do not say in which order they stand: {listing(held)}; "
-        f'expected the order, from the least to the most, such as --kind "{name}=ordinal:{"<".join(held[:3])}"'
+        f"expected the order, from the least to the most, such as --kind {order_of_some}"
     )

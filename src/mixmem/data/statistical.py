@@ -15,7 +15,7 @@ from mixmem.data.level_text import canonical_text
 from mixmem.data.table import Coded, Column, Table, Unusable
 from mixmem.errors import InputError
 from mixmem.extras import needs
-from mixmem.words import listed, listing, suggestion
+from mixmem.words import listed, listing, quoted, suggestion
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ def _said(path: Path, strays: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     name, others = next(iter(strays.items()))
     return (
         f"{path}: among labelled values, some without a label are levels of their own: {held}; if one means a missing "
-        f"cell, say so, such as --missing {name}={others[0]}",
+        f"cell, say so, such as --missing {quoted(f'{name}={others[0]}')}",
     )
 
 

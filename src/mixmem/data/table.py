@@ -15,7 +15,7 @@ import numpy as np
 
 from mixmem.data.schema import refuse_duplicates
 from mixmem.errors import InputError
-from mixmem.words import suggestion
+from mixmem.words import quoted, suggestion
 
 if TYPE_CHECKING:
     pass
@@ -59,7 +59,8 @@ class Unusable:
         way = (
             "convert it to a number or a text, or declare it of kind ignore"
             if self.days is None
-            else f"say --kind {self.name}=continuous to take it as days since 1970, or declare it of kind ignore"
+            else f"say --kind {quoted(f'{self.name}=continuous')} to take it as days since 1970, or declare it of "
+            "kind ignore"
         )
         return InputError(f"column {self.name!r} holds {self.dtype}; expected categories or numbers: {way}")
 

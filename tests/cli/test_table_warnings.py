@@ -82,6 +82,13 @@ def test_every_word_for_a_missing_cell_is_named():
     assert 'say --missing "not asked"' in text
 
 
+@pytest.mark.parametrize("code", ["nk", "N/K", "unk", "d/k", "not stated"])
+def test_short_codes_for_a_missing_cell_are_named(code):
+    answers = np.resize(["y", "n", code], 400)
+    frame = pd.DataFrame({"angina": answers, "stroke": np.roll(answers, 1), "s": np.resize([0, 1, 1], 400)})
+    assert f"{code!r} in 'angina', 'stroke' often means a missing cell" in said(frame)
+
+
 def test_options_can_be_typed_as_they_are_told():
     answers = np.resize(["yes", "no", "don't know"], 400)
     frame = pd.DataFrame({"time of day": answers, "cost $": np.roll(answers, 1), "s": np.resize([0, 1, 1], 400)})

@@ -41,7 +41,8 @@ MISSING_WORDS = frozenset(
     {
         "?", "-", "--", ".", "*", "n/a", "na", "n.a.", "unknown", "missing", "refused", "dk", "dk/na", "#n/a", "nil",
         "not available", "not known", "no answer", "not answered", "don't know", "do not know", "not asked", "skipped",
-        "not applicable", "inapplicable", "refusal", "no response",
+        "not applicable", "inapplicable", "refusal", "no response", "nk", "n/k", "n.k.", "unk", "unk.", "d/k", "d.k.",
+        "not stated", "not recorded", "not reported", "unspecified", "not specified", "prefer not to say",
     }
 )  # fmt: skip
 """Texts that often mean a missing cell."""

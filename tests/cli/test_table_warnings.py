@@ -61,6 +61,8 @@ def test_ranks_and_shares():
         ([-1, 1, 2, 3, 4, 5], ["-1"]),
         ([-9, 1, 2, 3, 9], ["-9", "9"]),
         ([1, 2, 3, 4, 5, 6, 7, 9], ["9"]),
+        ([9, 12, 14, 16, 17, 18, 20], []),
+        ([-9, 9, 12, 14, 16, 99], ["-9", "99"]),
         ([1, 3, 5, 7, 9], []),
         ([-1, 0, 1], []),
         ([95, 96, 97, 98, 99], []),
@@ -130,6 +132,11 @@ def test_columns_that_may_be_weights_are_asked_about():
     survey = rng.lognormal(0, 0.5, 400)
     assert "--weight weight" in said(pd.DataFrame(rows).assign(weight=survey / survey.mean()))
     assert "--weight" not in said(pd.DataFrame(rows).assign(weight=rng.normal(70, 12, 400)))
+    design = pd.DataFrame(rows, columns=["a", "b", "c"]).assign(dwt=rng.normal(170, 20, 400).round())
+    assert "--weight dwt" in said(design)
+    assert "--weight" not in said(design.assign(dwt=design["dwt"].where(design.index > 9)))
+    assert "--weight" not in said(design.assign(dht=rng.normal(70, 3, 400).round()))
+    assert "--weight dwt" in said(design.assign(dwt=survey / survey.mean(), ht=rng.normal(70, 3, 400).round()))
 
 
 def test_dummies_of_a_level_are_told():

@@ -16,10 +16,14 @@ COUNTS = re.compile(r"(.*[_. -])?(freq|frequency|frequencies|n|count|counts|cnt|
 patterns has one row."""
 WEIGHTS = re.compile(
     r"(.*[_. -])?(wgt|wgts|fnlwgt|sampwt|sample[_. -]?weights?|survey[_. -]?weights?|perwt|hhwt|finalwt|wtss\w*)"
-    r"|(psp|d|p|an|pop)(weight|wght|wt)",
+    r"|(psp|an|pop)(weight|wght|wt)",
     re.IGNORECASE,
 )
 """Names of columns that survey weights have."""
+DESIGNS = re.compile(r"[dp](weight|wght|wt)", re.IGNORECASE)
+"""Names that survey weights have (design, population), and bodies' (dad's, patient's) beside other sizes of them."""
+SIZES = re.compile(r"(.*[_. -])?([a-z]?(ht|hgt|height)|bmi|wt)", re.IGNORECASE)
+"""Names of the sizes of bodies."""
 BODIES = re.compile(r"(.*[_. -])?(weights?|wt)", re.IGNORECASE)
 """Names that survey weights have, and what weighs something too: weights that were made for it have mean one."""
 MEAN_ONE = 0.05
@@ -54,11 +58,16 @@ def _counts_patterns(facts: Facts, j: int) -> bool:
 
 
 def _weighs_rows(facts: Facts, j: int, name: str) -> bool:
-    """Whether a column of positive numbers is called as survey weights are, and has mean one if bodies may be meant."""
-    column, body = facts.table.coding.columns[j], BODIES.fullmatch(name)
-    if not column.is_number or not (body or WEIGHTS.fullmatch(name)) or min(column.values) <= 0.0:
+    """Whether a column of positive numbers, none of them missing, is called as survey weights are.
+
+    It has mean one, too, if bodies may be meant.
+    """
+    column, design = facts.table.coding.columns[j], DESIGNS.fullmatch(name)
+    if not column.is_number or facts.missing[j] or min(column.values) <= 0.0:
         return False
-    return not body or abs(facts.counted.mean(j) - 1.0) < MEAN_ONE
+    if BODIES.fullmatch(name) or (design and any(map(SIZES.fullmatch, facts.table.schema.names))):
+        return abs(facts.counted.mean(j) - 1.0) < MEAN_ONE
+    return bool(design or WEIGHTS.fullmatch(name))
 
 
 def of_dummies(facts: Facts) -> Iterator[str]:

@@ -47,7 +47,7 @@ MISSING_WORDS = frozenset(
 )  # fmt: skip
 """Texts that often mean a missing cell."""
 MISSING_NUMBERS = frozenset([-1, -8, -9, 9, 88, 98, 99, 998, 999, 9999, -88, -98, -99, -998, -999, -9999])
-"""Numbers that often do, where they lie away from a category's others."""
+"""Numbers that often do, where they lie away from a category's others: above them, or below if they are negative."""
 
 
 def table_warnings(facts: Facts) -> list[str]:
@@ -142,7 +142,7 @@ def _mean_missing(variable: Variable, counts: np.ndarray) -> list[str]:
     if len(answers) < 2:
         return []
     step = max(b - a for a, b in pairwise(answers))
-    for ends in (reversed([n for n in numbers if n < answers[0]]), [n for n in numbers if n > answers[-1]]):
+    for ends in (reversed([n for n in numbers if n < min(answers[0], 0.0)]), [n for n in numbers if n > answers[-1]]):
         for number in ends:  # from the answers outwards
             if min(abs(number - answers[0]), abs(number - answers[-1])) > step:
                 if held[number] >= CODE_ROWS:

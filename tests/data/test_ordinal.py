@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -95,3 +97,17 @@ def test_info_names_the_option(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "on a scale" not in out
     assert "ordinal" in out
+
+
+def test_info_names_no_pattern_that_fits_other_columns(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(1, 6, (60, 5)), columns=["pain 1", "pain 2", "pain 3", "preOp_asa", "mood"])
+    frame = frame.assign(preOp_bmi=rng.normal(25, 4, 60), pid=np.arange(60))
+    frame.to_csv(tmp_path / "answers.csv", index=False)
+    assert main(["info", str(tmp_path / "answers.csv")]) == 0
+    told = next(line for line in capsys.readouterr().out.splitlines() if "on a scale" in line).partition(", say ")[2]
+    assert told == '--kind "pain *=ordinal" --kind preOp_asa=ordinal --kind mood=ordinal'
+    assert main(["info", str(tmp_path / "answers.csv"), *shlex.split(told)]) == 0
+    out = capsys.readouterr().out
+    assert "usable variables  6 (5 ordinal, 1 continuous" in out
+    assert "on a scale" not in out

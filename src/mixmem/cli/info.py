@@ -6,7 +6,8 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from glob import escape
+from itertools import chain, pairwise, takewhile
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,15 @@ from mixmem.data.table_checks import IGNORED, MIN_VARIABLES
 from mixmem.errors import InputError, TableWarning
 from mixmem.moments.anchors import largest_k
 from mixmem.progress import current
-from mixmem.words import listing, one_line, short
+from mixmem.words import listing, one_line, quoted, short
 
 MOST_LINES = 40
 """Variables listed in full; of a wider table the first ones."""
 FIRST_LINES = 25
 MOST_REASONS = 12
 NAME_WIDTH = 28
+LEAST_ALIKE, MOST_WAYS = 3, 12
+"""Columns from which on a pattern stands for them, and options that are named to declare columns ordinal."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ def describe(data: str, described: Described | None = None) -> Description:
     lines = _head(data, table, facts)
     if encoded.schema.n_variables:
         lines += ["", *_variables(facts)]
-        lines += ["", *(f"note: {remark}" for remark in (*encoded.remarks, *_scales(encoded.schema)))]
+        lines += ["", *(f"note: {remark}" for remark in (*encoded.remarks, *_scales(encoded.schema, table.names)))]
         lines += [f"warning: {text}" for text in table_warnings(facts)]
     return Description("\n".join(lines).rstrip(), tuple(problems))
 
@@ -147,20 +150,44 @@ def _head(data: str, table: Table, facts: Facts) -> list[str]:
     return lines
 
 
-def _scales(schema: Schema) -> list[str]:
-    """Name columns whose levels may stand in an order that is not made use of: neighbouring whole numbers."""
+def _scales(schema: Schema, columns: Sequence[str]) -> list[str]:
+    """Name columns whose levels may stand in an order that is not made use of: neighbouring whole numbers.
+
+    ``columns`` are all of the table, also those that are left out: a pattern would declare them, too.
+    """
     names = [variable.name for variable in schema.variables if _is_scale(variable)]
     if not names:
         return []
-    start = names[0]
-    while not all(name.startswith(start) for name in names):
-        start = start[:-1]
-    of = f"{start}*" if len(names) > 1 and start else names[0]
-    verbs = ("holds", "is") if len(names) == 1 else ("hold", "are")
+    ways = _patterns(names, [name for name in columns if name not in names])
+    options = [f"--kind {quoted(f'{of}=ordinal')}" for of in ways[:MOST_WAYS]]
+    rest = f", and so on for {len(ways) - MOST_WAYS:,} more" if len(ways) > MOST_WAYS else ""
+    one = len(names) == 1
     return [
-        f"{listing(names, 5)} {verbs[0]} neighbouring whole numbers and {verbs[1]} taken for categories without an "
-        f'order: if they are answers on a scale, say --kind "{of}=ordinal"'
+        f"{listing(names, 5)} {'holds' if one else 'hold'} neighbouring whole numbers and {'is' if one else 'are'} "
+        f"taken for categories without an order: if {'it is an answer' if one else 'they are answers'} on a scale, "
+        f"say {' '.join(options)}{rest}"
     ]
+
+
+def _patterns(names: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return names and patterns that fit these columns and none of the others.
+
+    >>> _patterns(["pain1", "pain2", "pain3", "person", "q1"], ["pid", "q1a"])
+    ['pain*', 'person', 'q1']
+    """
+    taken = {name[:length] for name in others for length in range(len(name) + 1)}
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        starts = (name[:length] for length in range(len(name) + 1))
+        alike.setdefault(next((start for start in starts if start not in taken), name), []).append(name)
+    ways = [[f"{escape(_start(same))}*"] if len(same) >= LEAST_ALIKE else same for same in alike.values()]
+    return list(chain.from_iterable(ways))
+
+
+def _start(names: Sequence[str]) -> str:
+    """Return what all names begin with."""
+    pairs = zip(min(names), max(names), strict=False)
+    return "".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _is_scale(variable: Variable) -> bool:

@@ -516,6 +516,25 @@ def test_info_describes_the_table(fitted, tmp_path, capsys):
     assert len(out.splitlines()) < 40
 
 
+def test_info_takes_weights(tmp_path, capsys):
+    rows = [f"{i % 2},{i // 2 % 3},{i // 6},{i % 5 + 1}" for i in range(18)]
+    (tmp_path / "counts.csv").write_text("a,b,c,Freq\n" + "\n".join(rows))
+    assert "say --weight Freq" in run(capsys, "info", tmp_path / "counts.csv")[1]
+    code, out, err = run(capsys, "info", tmp_path / "counts.csv", "--weight", "Freq")
+    assert (code, err) == (0, "")
+    assert "18 rows, 3 columns\n" in out
+    assert "  weights           column 'Freq': 18 rows stand for 51\n" in out
+    assert "most often 1 (43%): 0, 1, 2\n" in out  # 22 of 51
+    assert "--weight" not in out
+    (tmp_path / "bad.csv").write_text("a,b,c,w\n" + "\n".join([*rows, "1,1,1,"]))
+    code, out, err = run(capsys, "info", tmp_path / "bad.csv", "--weight", "w")
+    assert code == 2
+    assert "usable variables  3" in out
+    assert "column 'w', row 19 holds nan; expected finite weights" in err
+    refused(capsys, "there is no column 'v' to take weights from", "info", tmp_path / "bad.csv", "--weight", "v")
+    refused(capsys, "No such option: --frob (see mixmem info --help)", "info", tmp_path / "bad.csv", "--frob", 1)
+
+
 def test_levels_that_look_like_something_else_are_named(tmp_path, capsys):
     asked = ["no" if i % 3 == 0 else "yes" if i % 2 else "Yes " for i in range(90)]
     codes = [("?" if i % 7 == 0 else i % 3, 99 if i % 9 == 0 else i % 4 + 1, i % 5) for i in range(90)]

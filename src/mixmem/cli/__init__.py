@@ -70,7 +70,8 @@ def _termination_interrupts() -> Iterator[None]:
 def _usage(error: Exception) -> str | None:
     """What to tell the user if the error is theirs to repair: typer's own, or about files that they named."""
     if hasattr(error, "format_message"):  # typer's usage errors, whose class moved between its versions
-        return f"{error.format_message()} (see mixmem --help)"
+        context = getattr(error, "ctx", None)
+        return f"{error.format_message()} (see {context.command_path if context else 'mixmem'} --help)"
     if not isinstance(error, OSError) or error.filename is None:
         return None
     if isinstance(error, (FileExistsError, NotADirectoryError)):

@@ -478,6 +478,7 @@ def info(
     decimal: options.Decimal = None,
     header: options.Header = "auto",
     columns: options.Columns = "useful",
+    weight: options.Weight = None,
     verbose: options.Verbose = False,
 ) -> None:
     """Show what would be fitted, and what is wrong with it.
@@ -487,7 +488,7 @@ def info(
     from mixmem.cli.info import describe, refusal
 
     dialect = option_values.dialect_of(delimiter, decimal, header)
-    described = option_values.described(id_column, missing, dialect, kind=kind, columns=columns)
+    described = option_values.described(id_column, missing, dialect, kind=kind, weight=weight, columns=columns)
     with running.shown(False, verbose):
         description = describe(data, described)
     typer.echo(description.text)

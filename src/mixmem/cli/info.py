@@ -18,11 +18,11 @@ from mixmem.cli.table_warnings import table_warnings
 from mixmem.data.encode import Encoded, encode
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.table import Coded, Locus, Table
-from mixmem.data.table_checks import IGNORED, MIN_VARIABLES
+from mixmem.data.table_checks import IGNORED, MIN_VARIABLES, without_weights
 from mixmem.errors import InputError, TableWarning
 from mixmem.moments.anchors import largest_k
 from mixmem.progress import current
-from mixmem.words import listing, one_line, quoted, short
+from mixmem.words import listing, one_line, plain_number, quoted, short
 
 MOST_LINES = 40
 """Variables listed in full; of a wider table the first ones."""
@@ -46,17 +46,18 @@ def describe(data: str, described: Described | None = None) -> Description:
     with current().stage("reading"):
         table, found = (described or Described()).read(data)
         table = table.take([j for j, name in enumerate(table.names) if (found.kinds or {}).get(name) != IGNORED])
+        table, weights, bad = _weighed(table, found.weight)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TableWarning)  # they are part of the text
-            encoded, problems = _encode_what_can_be(table, found)
+            encoded, problems = _encode_what_can_be(table, found, weights)
     with current().stage("counting"):
         facts = Facts.of(encoded)
-    lines = _head(data, table, facts)
+    lines = _head(data, table, facts, found.weight)
     if encoded.schema.n_variables:
         lines += ["", *_variables(facts)]
         lines += ["", *(f"note: {remark}" for remark in (*encoded.remarks, *_scales(encoded.schema, table.names)))]
         lines += [f"warning: {text}" for text in table_warnings(facts)]
-    return Description("\n".join(lines).rstrip(), tuple(problems))
+    return Description("\n".join(lines).rstrip(), (*bad, *problems))
 
 
 def refusal(description: Description) -> None:
@@ -69,16 +70,28 @@ def refusal(description: Description) -> None:
         raise InputError(f"fit would refuse this table for {count} reason{'s' * (count > 1)}:{reasons}")
 
 
-def _encode_what_can_be(table: Table, described: Described) -> tuple[Encoded, list[str]]:
+def _weighed(table: Table, weight: str | None) -> tuple[Table, np.ndarray | None, list[str]]:
+    """Return the table without its column of weights, if there is one, the weights, and what is wrong with them."""
+    if weight is None:
+        return table, None, []
+    try:
+        return *without_weights(table, weight), []
+    except InputError as problem:
+        if weight not in table.names:
+            raise
+        return table.take([j for j, name in enumerate(table.names) if name != weight]), None, [str(problem)]
+
+
+def _encode_what_can_be(table: Table, described: Described, weights: np.ndarray | None) -> tuple[Encoded, list[str]]:
     everything = list(range(table.n_columns))
     try:
         kinds, missing = _own(described.kinds, table), _own(described.missing, table)
-        return encode(table, kinds=kinds, missing=missing, columns=described.columns), []
+        return encode(table, kinds=kinds, missing=missing, weights=weights, columns=described.columns), []
     except InputError:
         if table.n_rows < 2:
             raise  # nothing can be said of columns without rows
-    good, problems = _good(table, everything, described)
-    encoded = _encode_some(table, good, described)
+    good, problems = _good(table, everything, described, weights)
+    encoded = _encode_some(table, good, described, weights)
     if (usable := encoded.n_variables) < MIN_VARIABLES:
         problems.append(
             f"{usable} usable variable{'s' * (usable != 1)}; expected at least {MIN_VARIABLES}: memberships show "
@@ -87,20 +100,22 @@ def _encode_what_can_be(table: Table, described: Described) -> tuple[Encoded, li
     return encoded, problems
 
 
-def _good(table: Table, positions: list[int], described: Described) -> tuple[list[int], list[str]]:
+def _good(
+    table: Table, positions: list[int], described: Described, weights: np.ndarray | None
+) -> tuple[list[int], list[str]]:
     """The columns that can be encoded, and what is wrong with the others: halves are tried until they are good."""
     try:
-        _encode_some(table, positions, described)
+        _encode_some(table, positions, described, weights)
         return positions, []
     except InputError as problem:
         if len(positions) == 1:
             return [], [str(problem)]
     half = len(positions) // 2
-    left, right = (_good(table, part, described) for part in (positions[:half], positions[half:]))
+    left, right = (_good(table, part, described, weights) for part in (positions[:half], positions[half:]))
     return left[0] + right[0], left[1] + right[1]
 
 
-def _encode_some(table: Table, positions: list[int], described: Described) -> Encoded:
+def _encode_some(table: Table, positions: list[int], described: Described, weights: np.ndarray | None) -> Encoded:
     """Encode these columns alone. The encoder wants some at least, so as many of plain zeros and ones go with them."""
     part = table.take(positions)
     kinds, missing = _own(described.kinds, part), _own(described.missing, part)
@@ -117,7 +132,7 @@ def _encode_some(table: Table, positions: list[int], described: Described) -> En
         if missing is not None and not isinstance(missing, dict):
             missing = dict.fromkeys(part.names, missing)  # the padding has values of its own
     padded = replace(part, names=names, columns=columns, loci=loci)
-    encoded = encode(padded, kinds=kinds, missing=missing, columns=described.columns)
+    encoded = encode(padded, kinds=kinds, missing=missing, weights=weights, columns=described.columns)
     return encoded.take_variables(np.arange(encoded.n_variables - MIN_VARIABLES))
 
 
@@ -131,7 +146,7 @@ def _own(declared: Any, table: Table) -> Any:
 # --- The text
 
 
-def _head(data: str, table: Table, facts: Facts) -> list[str]:
+def _head(data: str, table: Table, facts: Facts, weight: str | None) -> list[str]:
     encoded = facts.table
     size = encoded.codes.nbytes
     unit, scale = next((u, s) for u, s in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)) if size >= s or s == 1.0)
@@ -140,6 +155,12 @@ def _head(data: str, table: Table, facts: Facts) -> list[str]:
         f"{'standard input' if data == '-' else data}: {table.n_rows:,} rows, {table.n_columns:,} columns",
         f"  usable variables  {schema.n_variables:,}{_kinds(schema)}",
     ]
+    if encoded.weights is not None:
+        none = table.n_rows - encoded.n_rows
+        lines.append(
+            f"  weights           column {weight!r}: {encoded.n_rows:,} rows stand for {plain_number(encoded.total)}"
+            f"{f'; {none:,} of weight 0 are left out' if none else ''}"
+        )
     if gaps := int(facts.missing.sum()):
         lines.append(f"  missing cells     {gaps:,} of {encoded.codes.size:,} ({_percent(gaps / encoded.codes.size)})")
     lines.append(f"  memory as codes   {size / scale:.3g} {unit}")
@@ -225,7 +246,7 @@ def _variables(facts: Facts) -> list[str]:
     lines = [f"{'variable':<{width}}  {'kind':<12}{'missing':>14}  holds"]
     for j, column in enumerate(columns[:count]):
         missing = f"{gaps[j]:,} ({_percent(gaps[j] / n)})" if gaps[j] else "0"
-        holds = column.own_kind.describe(column, facts.counted.of(j))
+        holds = column.own_kind.describe(column, facts.first.of(j) * (n / facts.table.total))
         lines.append(f"{short(one_line(column.name), width):<{width}}  {column.kind:<12}{missing:>14}  {holds}")
     if count < len(columns):
         rest = schema.variables[count:]

@@ -1059,7 +1059,8 @@ def test_choose_k_takes_weights(enough, fitted, tmp_path, capsys):
 def test_files_and_words_of_choose_k(fitted, tmp_path, capsys):
     arguments = ["choose-k", fitted / "data.csv", "--id", "who", "--to", 3, "--alpha0", 0.2, "--splits", 1]
     code, out, err = run(capsys, *arguments, "--out", tmp_path / "o")
-    assert (code, err) == (0, "")
+    rare = "1 level(s) occur in fewer than 5 rows and are learned poorly, in 'x8': merge them with others"
+    assert (code, err) == (0, f"mixmem: warning: {rare}\n")
     lines = out.splitlines()
     assert lines[0].split() == ["k", "held-out", "±", "stability", "worst", "singular", "value", "noise"]
     assert [line.split()[0] for line in lines[1:4]] == ["1", "2", "3"]
@@ -1079,8 +1080,23 @@ def test_files_and_words_of_choose_k(fitted, tmp_path, capsys):
     assert document["alpha0"] == document["settings"]["alpha0"] == 0.2
     assert document["data"] == {
         "path": str(fitted / "data.csv"), "rows": 200, "variables": 9, "id": "who", "weight": None,
+        "remarks": [rare],
     }  # fmt: skip
     assert run(capsys, *arguments, "--out", tmp_path / "q", "--quiet") == (0, "", "")
+
+
+def test_choose_k_says_of_the_table_what_info_says(tmp_path, capsys):
+    frame = simulate_gdlm(200, 6, 2, random_state=0).frame.assign(job=np.resize(["a", "b", "unknown"], 200))
+    frame.assign(jobless=(frame["job"] == "a") * 1).to_csv(tmp_path / "d.csv", index=False)
+    told = [line for line in run(capsys, "info", tmp_path / "d.csv")[1].splitlines() if line.startswith("warning: ")]
+    assert "'unknown' in 'job' often means a missing cell" in told[-2]
+    assert "'jobless' says in every row only whether 'job' holds a certain level" in told[-1]
+    arguments = ["choose-k", tmp_path / "d.csv", "--to", 3, "--alpha0", 0.2, "--splits", 1, "--out", tmp_path / "o"]
+    code, _, err = run(capsys, *arguments)
+    assert code == 0
+    assert err.splitlines() == [f"mixmem: {line}" for line in told]
+    document = json.loads((tmp_path / "o" / "choose_k.json").read_text())
+    assert document["data"]["remarks"] == [line.removeprefix("warning: ") for line in told]
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,10 @@ from mixmem import __version__
 from mixmem.cli.attempts import Attempts
 from mixmem.cli.compilation import announce_compilation
 from mixmem.cli.console import written
+from mixmem.cli.facts import Facts
 from mixmem.cli.reading import Described
+from mixmem.cli.table_warnings import looked_at
+from mixmem.engine.local import threads
 from mixmem.parameters import check_parameters
 from mixmem.progress import current
 from mixmem.records import plain
@@ -43,7 +46,9 @@ class ChoiceRun:
 
     choice: KChoice
     document: dict[str, Any]
-    attempts: Attempts = field(default_factory=Attempts)
+    attempts: Attempts
+    table_warnings: Sequence[str]
+    """What of the table will be learned poorly, or may be something else than it looks."""
 
 
 def run_choice(
@@ -57,7 +62,9 @@ def run_choice(
     with progress.stage("reading"):
         table, missing = described.encode(data)
     announce_compilation(quiet)
-    choice = choose_k(table, **settings)
+    choice, attempts = choose_k(table, **settings), Attempts()
+    with threads(settings["n_jobs"]):
+        doubts = looked_at(Facts.of(table), attempts)
     n, p = table.codes.shape
     return ChoiceRun(
         choice,
@@ -70,6 +77,7 @@ def run_choice(
                 "variables": p,
                 "id": described.row_id,
                 "weight": described.weight,
+                "remarks": [*table.remarks, *doubts],
             },
             "settings": {**settings, "variables": described.kinds, "missing": missing},
             "seed": choice.seed,
@@ -80,6 +88,8 @@ def run_choice(
             "spectrum_k": choice.spectrum_k,
             "seconds": {**progress.seconds, **choice.seconds},
         },
+        attempts,
+        doubts,
     )
 
 

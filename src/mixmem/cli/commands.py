@@ -172,8 +172,7 @@ def fit(
         write_fit(places.folder, result)
         write_admixture(places, result)
     if not quiet:
-        for text in result.table_warnings:
-            typer.echo(f"mixmem: warning: {text}", err=True)
+        running.tell_of_table(result.table_warnings)
         typer.echo(fit_text(result, out))
     running.end_strictly(strict, result.notices)
 
@@ -219,6 +218,7 @@ def choose_k(
         result = run_choice(data, settings, described=described, quiet=quiet)
         write_choice(folder, result)
     if not quiet:
+        running.tell_of_table(result.table_warnings)
         typer.echo(choice_text(result, out))
 
 

@@ -15,7 +15,7 @@ from mixmem.cli.attempts import Attempts
 from mixmem.cli.facts import Facts
 from mixmem.cli.fit import NOT_SCORED, FitRun, fit_document, log_likelihood
 from mixmem.cli.reading import Described
-from mixmem.cli.table_warnings import table_warnings
+from mixmem.cli.table_warnings import looked_at
 from mixmem.data.chunks import Reading
 from mixmem.data.schema import Schema
 from mixmem.data.sources import source_of
@@ -85,7 +85,7 @@ def run_in_few_passes(
     document = fit_document(model, said, str(data), int(counted.missing.sum()), counted.number_means, results)
     facts = Facts.of(sample)
     part = f"in a sample of {sample.n_rows:,} rows, " if sample.n_rows < model.report_.rows else ""
-    doubts = attempts.attempt("a look at the table", lambda: [f"{part}{text}" for text in table_warnings(facts)]) or []
+    doubts = [f"{part}{text}" for text in looked_at(facts, attempts)]
     document["data"] |= {"by": None, "labels": None, "remarks": [*sample.remarks, *doubts]}
     rows = model.fit_rows(sample)
     return FitRun(model, facts, rows, said.row_id or "row", document, attempts, doubts, held=False)

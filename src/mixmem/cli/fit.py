@@ -18,7 +18,7 @@ from mixmem.cli.compilation import announce_compilation
 from mixmem.cli.facts import Facts
 from mixmem.cli.labels import GroupedBy
 from mixmem.cli.reading import Described, Variants
-from mixmem.cli.table_warnings import table_warnings
+from mixmem.cli.table_warnings import looked_at
 from mixmem.data.encode import Encoded
 from mixmem.data.schema import Schema
 from mixmem.errors import InputError
@@ -142,7 +142,7 @@ def run_fit(
     error = (
         None if folds is None else attempts.attempt("cross-validation", lambda: model.cross_validation(table, folds))
     )
-    doubts = attempts.attempt("a look at the table", lambda: table_warnings(facts)) or []
+    doubts = looked_at(facts, attempts)
     fitted = {stage: seconds for stage, seconds in model.report_.seconds.items() if stage != "read"}
     found = {
         "log_likelihood": {

@@ -49,6 +49,12 @@ def shown(quiet: bool, verbose: bool, *, minutes: bool = False) -> Iterator[None
         yield
 
 
+def tell_of_table(warnings: Iterable[str]) -> None:
+    """Say on standard error what of the table will be learned poorly, or may be something else than it looks."""
+    for text in warnings:
+        typer.echo(f"mixmem: warning: {text}", err=True)
+
+
 def end_strictly(strict: bool, notices: Iterable[Notice]) -> None:
     """End the command with exit code 3 if ``strict`` and a serious warning ask for it; files are written by then."""
     if strict and any(notice.severity == "serious" for notice in notices):

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from mixmem.cli.attempts import Attempts
 from mixmem.cli.column_relations import numbers_of, of_dummies, of_weights
 from mixmem.cli.facts import Facts
 from mixmem.data.infer_kinds import MOST_INTEGERS
@@ -48,6 +49,11 @@ MISSING_WORDS = frozenset(
 """Texts that often mean a missing cell."""
 MISSING_NUMBERS = frozenset([-1, -8, -9, 9, 88, 98, 99, 998, 999, 9999, -88, -98, -99, -998, -999, -9999])
 """Numbers that often do, where they lie away from a category's others: above them, or below if they are negative."""
+
+
+def looked_at(facts: Facts, attempts: Attempts) -> list[str]:
+    """Return what is to be said of a table beside a result; nothing, and a notice, if that fails."""
+    return attempts.attempt("a look at the table", lambda: table_warnings(facts)) or []
 
 
 def table_warnings(facts: Facts) -> list[str]:

@@ -9,15 +9,19 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
 import mixmem
 from mixmem.cli import main
+from mixmem.cli.attempts import Attempts
+from mixmem.cli.choose_k import ChoiceRun, choice_text
 from mixmem.models._learner import Learner
 from mixmem.models.gdlm import load
 from mixmem.progress import BarProgress, LineProgress, Progress, current
 from mixmem.results.simulate import simulate_gdlm
+from mixmem.selection.n_components import KChoice
 
 K = 2
 FILES = ["alpha.csv", "fit.json", "intervals.csv", "memberships.csv", "model.mixmem", "report.html", "theta.csv"]
@@ -1083,6 +1087,17 @@ def test_files_and_words_of_choose_k(fitted, tmp_path, capsys):
         "remarks": [rare],
     }  # fmt: skip
     assert run(capsys, *arguments, "--out", tmp_path / "q", "--quiet") == (0, "", "")
+
+
+def test_agreements_below_what_is_asked_for_do_not_look_as_if_they_were_enough(tmp_path):
+    row = {"k": 1, "held_out": -2.0, "held_out_se": 0.0, "stability": 1.0, "stability_worst": 1.0}
+    row |= {"singular_value": np.nan, "noise": np.nan, "recommended": True, "why": "recommended"}
+    other = row | {"k": 2, "stability": 0.8999, "stability_worst": 0.8496, "recommended": False}
+    table = pd.DataFrame([row, other | {"why": "not found again (0.84)"}])
+    choice = KChoice(1, "k = 1", table, 0.2, 1, 100, 5, 0, {})
+    text = choice_text(ChoiceRun(choice, {}, Attempts(), ()), tmp_path)
+    assert text.splitlines()[1].split()[3:7] == ["1.00", "1.00", "-", "-"]
+    assert text.splitlines()[2].split()[3:5] == ["0.89", "0.84"]
 
 
 def test_choose_k_says_of_the_table_what_info_says(tmp_path, capsys):

@@ -249,6 +249,8 @@ def test_a_component_that_is_found_less_well_is_a_minor_doubt():
     (notice,) = halves([0.9, 0.95, 0.7], (0.2, 0.01))
     assert (notice.code, notice.severity) == ("found-less-well", "minor")
     assert notice.message.startswith("component 3 is found less well")
+    (notice,) = halves([0.9, 0.95, 0.8496], (0.2, 0.01))
+    assert "it agrees by 0.84 (1 is the same, 0.85 is asked for)" in notice.message
 
 
 def test_components_that_other_rows_do_not_need_are_too_many():

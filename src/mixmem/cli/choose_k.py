@@ -19,18 +19,20 @@ from mixmem.engine.local import threads
 from mixmem.parameters import check_parameters
 from mixmem.progress import current
 from mixmem.records import plain
-from mixmem.selection.n_components import KChoice, check_candidates, choose_k
+from mixmem.selection.n_components import KChoice, below, check_candidates, choose_k
 from mixmem.storage.provenance import provenance
 
 COLUMNS = {
     "k": "{:>4.0f}",
     "held_out": "{:>12.3f}",
     "held_out_se": "{:>8.3f}",
-    "stability": "{:>11.2f}",
-    "stability_worst": "{:>7.2f}",
+    "stability": "{:>11}",
+    "stability_worst": "{:>7}",
     "singular_value": "{:>16.4f}",
     "noise": "{:>9.4f}",
 }
+AGREEMENTS = ("stability", "stability_worst")
+"""Columns that are never rounded up."""
 CHOICE_FILES = ("choose_k.png", "choose_k.csv", "choose_k.json")
 """What a choice writes: one that leaves a file out removes that of an earlier choice."""
 LEGEND = (
@@ -106,6 +108,7 @@ def choice_text(run: ChoiceRun, out: Path) -> str:
     """The table and the recommendation, for standard output."""
     lines = [HEAD]
     for row in run.choice.table.to_dict("records"):
-        cells = "".join(form.format(row[name]) for name, form in COLUMNS.items()).replace("nan", "  -")
+        shown = row | {name: below(row[name]) for name in AGREEMENTS}
+        cells = "".join(form.format(shown[name]) for name, form in COLUMNS.items()).replace("nan", "  -")
         lines.append(f"{cells}  {'<- ' * row['recommended']}{row['why']}")
     return "\n".join([*lines, LEGEND, "", run.choice.reason, written(out, CHOICE_FILES)])

@@ -17,6 +17,7 @@ from mixmem.refinement.choose import HALF
 from mixmem.results.distinctive import Contents, distances, ordered_distances
 from mixmem.results.notices import Notice
 from mixmem.selection.halves import HOLDS, FoundAgain
+from mixmem.selection.n_components import below
 from mixmem.selection.structure import Structure, copies_told
 from mixmem.typing import Array
 from mixmem.words import listed
@@ -302,7 +303,7 @@ def _again(fit: Evidence, empty: NDArray[np.bool_]) -> Iterator[Notice]:
 
 
 def _figures(values: Array) -> str:
-    return listed([f"{max(float(value), 0.0):.2f}" for value in values])
+    return listed([below(max(float(value), 0.0)) for value in values])
 
 
 def _copies(structure: Structure) -> Iterator[Notice]:

@@ -61,6 +61,9 @@ SAMPLED_APART = 0.1
 how far a sampled answer is known at all."""
 COMPARED_ROWS = 20_000
 """Rows that tell which start is the likeliest."""
+TIED, MOST_TIED, LONGER = 2.0, 3, 3
+"""Standard errors within which rows do not tell the likeliest start from another, how many such go on, and how many
+times as long."""
 RIVAL = 10.0
 """Log-likelihood of all rows up to which another maximum counts as nearly as large: 20,000 times less likely."""
 
@@ -289,16 +292,23 @@ def _likeliest(
     start, unless another kind of start is the likeliest.
     """
     scored = LikelihoodTable(replace(spread_table(rows, COMPARED_ROWS), weights=None))
-    with progress.stage("starts", len(starts)) as step:
+    ends = [(start.theta, start.alpha) for start in starts]
+    with progress.stage("starts", len(starts) + MOST_TIED) as step:
 
-        def run(c: int) -> tuple[Array, Array]:
-            end = try_start(rows, starts[c].theta, starts[c].alpha, unknowns, seed=seed)
+        def run(c: int, batches: int) -> tuple[Array, Array]:
+            theta, alpha = ends[c]
+            end = try_start(rows, theta, alpha, unknowns, seed=seed, batches=batches)
             step(1)
             return end
 
-        ends = in_threads(run, len(starts))
+        ends = in_threads(lambda c: run(c, WARM_BATCHES), len(starts))
         try:
-            values = [float(row_likelihood(scored, *end, rough=True).mean()) for end in ends]
+            likelihoods = np.array([row_likelihood(scored, *end, rough=True) for end in ends])
+            if len(tied := _tied(likelihoods)) > 1:
+                further = in_threads(lambda i: run(tied[i], LONGER * WARM_BATCHES), len(tied))
+                for c, end in zip(tied, further, strict=True):
+                    ends[c], likelihoods[c] = end, row_likelihood(scored, *end, rough=True)
+            values = likelihoods.mean(axis=1).tolist()
         except Exception:  # what was started is not lost to a figure about it: the first goes on
             return _Tried(replace(starts[0], theta=ends[0][0], alpha=ends[0][1]), starts[0].account.way, [])
         best = int(np.argmax(values))
@@ -315,6 +325,14 @@ def _likeliest(
         [StartReport(start.account.way, value) for start, value in zip(starts, values, strict=True)],
         away if away >= SAMPLED_APART else 0.0,
     )
+
+
+def _tied(likelihoods: Array) -> list[int]:
+    """Return which starts may be the best by the likelihoods (starts, rows) that they led to, the likeliest first."""
+    order = np.argsort(-likelihoods.mean(axis=1), kind="stable")
+    behind = likelihoods[order[0]] - likelihoods[order]
+    error = behind.std(axis=1) / np.sqrt(likelihoods.shape[1])
+    return [int(c) for c in order[behind.mean(axis=1) <= TIED * error]][:MOST_TIED]
 
 
 def _likeliest_maximum(

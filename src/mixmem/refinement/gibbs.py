@@ -173,14 +173,21 @@ def batches_for(n_cells: int, k: int) -> int:
 
 
 def try_start(
-    table: Encoded, theta: Array, alpha: Array, unknowns: Unknowns, *, seed: np.random.SeedSequence
+    table: Encoded,
+    theta: Array,
+    alpha: Array,
+    unknowns: Unknowns,
+    *,
+    seed: np.random.SeedSequence,
+    batches: int = WARM_BATCHES,
 ) -> tuple[Array, Array]:
-    """Return where a short chain has come from theta (rows, k) and alpha (k,), noise included: both as they started."""
+    """Return where a short chain of so many batches has come from theta (rows, k) and alpha (k,), noise included: both
+    as they started."""
     unknowns = _told_apart(unknowns, table)
     stream = np.random.SeedSequence([*seed.generate_state(4), 6])
     chain = Chain(LikelihoodTable(table), theta, alpha, unknowns, stream, FIRST_DELTA[0])
     _seat(table, theta, alpha, [chain])
-    chain.run(WARM_BATCHES * BATCH, keep=False)
+    chain.run(batches * BATCH, keep=False)
     chain.run(BATCH, keep=True)
     last = chain.batches[0]
     return chain.noise.added(last.mean, float(last.delta.mean())), last.alpha.mean(axis=0)

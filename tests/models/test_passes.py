@@ -63,6 +63,7 @@ def test_one_default_fit(calls):
     assert calls["LikelihoodTable"] <= HALVES["LikelihoodTable"] + SAMPLED + 4 + alpha0.FOLDS
 
 
+@pytest.mark.usefixtures("halves_looked_at")
 def test_one_fit_with_alpha0_given(calls):
     GDLM(2, alpha0=0.2, refine=None, random_state=0).fit(TABLE.encoded)
     assert calls - HALVES == Counter(first_moments=1, make_plan=1, third_moments=1, FullTensor=1)

@@ -381,7 +381,7 @@ def _reasons(table: pd.DataFrame, spectrum: Spectrum, n_rows: int, structure: St
     if structure is not None and not structure.found:
         return [
             "k = 1: the variables vary as if they were independent of each other (chance alone gives as much in "
-            f"{structure.p_value:.0%} of tables), so that there are no components to find.",
+            f"{structure.p_value:.0%} of tables), so that no components show.",
             _spectrum_says(spectrum, rows, k),
         ]
     if k == 1 and gained > CLEARLY * error:

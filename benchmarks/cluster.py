@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.scale import Case, draw, folder_of
+from benchmarks.scale import FILE_ROWS, Case, draw, folder_of
 from mixmem import GDLM
 from mixmem.engine import dask as engine
 from mixmem.progress import Progress, showing
@@ -29,21 +29,18 @@ CASE, QUICK = (2_000_000, 100, 5, 0.1), (300_000, 50, 5, 0.1)
 LARGE, QUICK_LARGE = (20_000_000, 500, 5, 0.1), (600_000, 50, 5, 0.1)
 """What speed is measured on: a fit of a minute or more."""
 STAGES = ("counting all rows", "pass over all rows")
+ALL, FIRST = "*", "part-0000"
 SMALL_CHUNK, CHUNK = 65_536, 262_144
 """Rows per task where workers are killed, and where speed is measured: 0.3 s and more."""
 
 
-def fit(
-    case: Case, root: Path, client: Any = None, rows: int | None = None, chunk: int = SMALL_CHUNK
-) -> tuple[GDLM, float]:
-    """Fit the files of a case, or their first rows; the model and its wall seconds."""
-    import polars as pl
-
-    pattern = str(folder_of(case, root) / "*.parquet")
+def fit(case: Case, root: Path, client: Any = None, files: str = ALL, chunk: int = SMALL_CHUNK) -> tuple[GDLM, float]:
+    """Fit the files of a case, or some of them; the model and its wall seconds."""
+    pattern = str(folder_of(case, root) / f"{files}.parquet")
     model = GDLM(case[2], alpha0=case[2] * case[3], refine=None, random_state=0, passes="few", n_jobs=1)
     model._chunk_rows = chunk
     began = time.perf_counter()
-    model.fit(pattern if rows is None else pl.scan_parquet(pattern).head(rows), engine=client)
+    model.fit(pattern, engine=client)
     return model, time.perf_counter() - began
 
 
@@ -75,8 +72,8 @@ def killing(client: Any, stage: str) -> type[Progress]:
     return Killing
 
 
-def bytes_to_client(case: Case, root: Path, client: Any, rows: int) -> int:
-    """Bytes of the largest total that comes back in a fit of the first rows."""
+def bytes_to_client(case: Case, root: Path, client: Any, files: str) -> int:
+    """Bytes of the largest total that comes back in a fit of some files."""
     sizes, original = [], engine.Dask.total
 
     def total(self: Any, *arguments: Any) -> Any:
@@ -86,7 +83,7 @@ def bytes_to_client(case: Case, root: Path, client: Any, rows: int) -> int:
 
     engine.Dask.total = total  # type: ignore[method-assign]
     try:
-        fit(case, root, client, rows)
+        fit(case, root, client, files)
     finally:
         engine.Dask.total = original  # type: ignore[method-assign]
     return max(sizes[:2])
@@ -111,8 +108,8 @@ def _same_bits(case: Case, root: Path) -> Iterator[dict[str, float | str]]:
             model, _ = fit(case, root, client)
             yield {"figure": f"{workers} worker(s), same bits", "value": float(_same(whole, model))}
             if workers == 1:
-                for rows in (case[0] // 4, case[0]):
-                    size = bytes_to_client(case, root, client, rows)
+                for files, rows in ((FIRST, min(case[0], FILE_ROWS)), (ALL, case[0])):
+                    size = bytes_to_client(case, root, client, files)
                     yield {"figure": f"largest total to the client of {rows:,} rows, bytes", "value": float(size)}
         for stage in STAGES if workers != 2 else ():
             with cluster(workers) as client, showing(killing(client, stage)):
@@ -130,7 +127,7 @@ def _speed(case: Case, root: Path) -> Iterator[dict[str, float | str]]:
     seconds = []
     for workers in (1, 2):
         with cluster(workers) as client:
-            fit(case, root, client, 70_000)  # workers compile, or load what was compiled
+            fit(case, root, client, FIRST)  # workers compile, or load what was compiled
             began, before = time.process_time(), sum(client.run(time.process_time).values())
             model, wall = fit(case, root, client, chunk=CHUNK)
             cpu = time.process_time() - began

@@ -5,6 +5,8 @@
 # Each candidate is run, not just looked up: a version manager's shim may exist without its Python.
 PYTHON ?= $(shell for p in python3.11 python3; do $$p -c '' 2>/dev/null && { echo $$p; break; }; done)
 STAMP := .venv/.installed
+# Tests start many processes, and each would compile all sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # A Python of one version, such as 3.12: on the path, or where pyenv keeps it.
 PYENV_ROOT ?= $(HOME)/.pyenv

@@ -41,6 +41,37 @@ def test_the_number_of_threads_nests():
     assert current_threads() == max_threads()
 
 
+@pytest.mark.skipif(max_threads() < 2, reason="needs two threads")
+def test_threads_are_kept_while_a_block_runs_and_end_with_it():
+    meet = threading.Barrier(2)
+
+    def who(_):
+        meet.wait(10)  # both threads take part
+        return threading.get_ident()
+
+    alive = threading.active_count()
+    with threads(2):
+        first, second = set(in_threads(who, 2)), set(in_threads(who, 2))
+        assert len(first) == 2
+        assert first == second
+        with threads(2):  # a block inside ends no threads of the one around it
+            assert set(in_threads(who, 2)) == first
+        assert set(in_threads(who, 2)) == first
+    assert threading.active_count() == alive
+    in_threads(who, 2)
+    assert threading.active_count() == alive
+
+
+def test_a_failure_in_a_thread_is_raised_and_leaves_the_block_usable():
+    def fail(r):
+        raise ValueError(f"number {r}")
+
+    with threads(None):
+        with pytest.raises(ValueError, match="number 0"):
+            in_threads(fail, 5)
+        assert in_threads(lambda r: r, 5) == [0, 1, 2, 3, 4]
+
+
 def test_workers_start_no_further_threads():
     with threads(None):
         assert in_threads(lambda _: current_threads(), 4) == [1 if max_threads() > 1 else max_threads()] * 4

@@ -23,6 +23,8 @@ Result = TypeVar("Result")
 
 _GRAIN = 1_000_000  # additions a thread must have to do, about half a millisecond, before starting it pays
 _THREADS: ContextVar[int | None] = ContextVar("threads", default=None)
+# Threads that were started since the outermost block of `threads` began, by their number; none outside of such blocks.
+_STARTED: ContextVar[dict[int, ThreadPoolExecutor] | None] = ContextVar("started", default=None)
 
 
 def max_threads() -> int:
@@ -47,8 +49,21 @@ def in_threads(run: Callable[[int], Result], count: int) -> list[Result]:
         _THREADS.set(1)  # a worker starts no further threads
         return run(r)
 
-    with ThreadPoolExecutor(workers) as pool:
+    with _pool(workers) as pool:
         return list(pool.map(alone, range(count)))
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ThreadPoolExecutor]:
+    """Yield threads that go on to the next call, or end with this one where no block of `threads` keeps them."""
+    started = _STARTED.get()
+    if started is None:
+        with ThreadPoolExecutor(workers) as pool:
+            yield pool
+        return
+    if workers not in started:
+        started[workers] = ThreadPoolExecutor(workers)
+    yield started[workers]
 
 
 def in_parts(run: Callable[[int, int], Any], count: int) -> None:
@@ -105,7 +120,7 @@ def kernel_threads(n_jobs: int | None) -> Iterator[int]:
     """Run a block that calls no BLAS with ``n_jobs`` threads: finding BLAS' libraries takes ten milliseconds."""
     most = max_threads()
     wanted = most if n_jobs is None or n_jobs < 0 else max(1, min(int(n_jobs), most))
-    with _limited(wanted):
+    with _limited(wanted), _kept_threads():
         yield wanted
 
 
@@ -118,6 +133,22 @@ def threads_for(work: int) -> Iterator[None]:
     """
     with _limited(max(1, min(current_threads(), work // _GRAIN))):
         yield
+
+
+@contextmanager
+def _kept_threads() -> Iterator[None]:
+    """Let the block's threads live until it ends: a fit asks for them thousands of times, and starting takes long."""
+    if _STARTED.get() is not None:
+        yield
+        return
+    started: dict[int, ThreadPoolExecutor] = {}
+    token = _STARTED.set(started)
+    try:
+        yield
+    finally:
+        _STARTED.reset(token)
+        for pool in started.values():
+            pool.shutdown()
 
 
 @contextmanager

@@ -448,6 +448,8 @@ def test_a_column_of_weights():
     assert without.schema.variables[2].levels == ("0", "1")
     with pytest.raises(InputError, match=r"row 1 holds -1\.0; expected finite weights of at least 0"):
         encode(table.assign(w=[-1.0, 1.0, 1.0]), weight="w")
+    with pytest.raises(InputError, match="expected a number: name a column of numbers as the one of weights"):
+        encode(table.assign(w=["x", "y", "z"]), weight="w")
     with pytest.raises(InputError, match="no column 'weight' to take weights from"):
         encode(table, weight="weight")
 

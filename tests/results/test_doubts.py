@@ -206,7 +206,7 @@ def test_a_fit_is_not_lost_to_a_look_at_it(monkeypatch, place, name, told):
     assert model.transform(DRAWN.encoded).shape == (400, 2)
 
 
-def halves(agreement, gain, converged=True):
+def halves(agreement, gain, converged=True, apart=0.0):
     """What halves of the rows say, with components in another order than the fit's."""
     order = np.array([2, 0, 1])
     likelier = None if gain is None else (gain[0] + gain[1] * np.sqrt(3.0) * np.array([-1.0, -1.0, 1.0, 1.0]),)
@@ -217,7 +217,9 @@ def halves(agreement, gain, converged=True):
     assert known == pytest.approx(agreement)
     looked = LookedBack(THERE, None, None, again=again, agreement=known)
     return doubts(
-        Evidence(DRAWN.schema, DRAWN.theta, DRAWN.alpha, np.ones(400), converged, "", "moments", False, looked)
+        Evidence(
+            DRAWN.schema, DRAWN.theta, DRAWN.alpha, np.ones(400), converged, "", "moments", False, looked, apart=apart
+        )
     )
 
 
@@ -231,6 +233,9 @@ def test_advice_on_convergence_goes_by_what_halves_show():
     assert notice.remedy.startswith("halves of the rows show the same components, so compare fits with other seeds:")
     for found in (halves([0.9, 0.95, 0.2], (0.2, 0.01), False), halves([0.9, 0.95, 0.99], (-0.2, 0.01), False)):
         assert found[0].remedy.startswith("look with `mixmem choose-k`")
+    not_converged, several = halves([0.9, 0.95, 0.99], (0.2, 0.01), converged=False, apart=0.21)
+    assert (not_converged.code, several.code) == ("not-converged", "several-maxima")
+    assert not_converged.remedy.startswith("look with `mixmem choose-k`")  # other memberships are as likely
 
 
 def test_a_component_that_is_not_found_again_is_named():

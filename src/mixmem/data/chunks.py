@@ -17,7 +17,7 @@ import numpy as np
 
 from mixmem.data.code_stores import Memory, Scratch
 from mixmem.data.coding import Coding
-from mixmem.data.column_coders import as_numbers
+from mixmem.data.column_coders import NO_WEIGHT, as_numbers
 from mixmem.data.declared import kinds_by_column
 from mixmem.data.delimited import Wanted
 from mixmem.data.encode import Encoded, encode
@@ -73,7 +73,7 @@ class Reading:
         table = read_table(table, row_id=self.row_id)
         if self.weight is not None:
             at = table.names.index(self.weight)
-            weights = as_numbers(table.column(at), at, table)
+            weights = as_numbers(table.column(at), at, table, remedy=NO_WEIGHT)
             table = table.take([j for j in range(table.n_columns) if j != at])
         if weights is not None and not (np.isfinite(weights) & (weights >= 0.0)).all():
             bad = int(np.argmax(~(np.isfinite(weights) & (weights >= 0.0))))

@@ -46,15 +46,21 @@ def are_whole(matrix: np.ndarray) -> np.ndarray:
     return whole
 
 
-def as_numbers(column: Column, position: int, table: Table, form: str = "") -> np.ndarray:
+NO_NUMBER = "declare the column categorical, or the text missing"
+NO_WEIGHT = "name a column of numbers as the one of weights"
+
+
+def as_numbers(column: Column, position: int, table: Table, form: str = "", remedy: str = NO_NUMBER) -> np.ndarray:
     """A column as floats (n,), NaN where missing; a text that is no number is refused.
 
     Texts that are no plain numbers are read by the ``form`` that a model has learned for them.
     """
-    return numbers_and_form(column, position, table, form)[0]
+    return numbers_and_form(column, position, table, form, remedy)[0]
 
 
-def numbers_and_form(column: Column, position: int, table: Table, form: str = "") -> tuple[np.ndarray, str]:
+def numbers_and_form(
+    column: Column, position: int, table: Table, form: str = "", remedy: str = NO_NUMBER
+) -> tuple[np.ndarray, str]:
     """The same, and the form by which texts were read, "" if they are plain numbers; found where it is not given."""
     if isinstance(column, Unusable) and column.days is not None:
         return column.days, ""
@@ -78,7 +84,7 @@ def numbers_and_form(column: Column, position: int, table: Table, form: str = ""
         raise InputError(
             f"column {name!r}, {row_words(table, row)} holds {value!r}; expected a number"
             + (" written as the others are" if form else "")
-            + ": declare the column categorical, or the text missing"
+            + f": {remedy}"
         )
     return values[column.codes], form
 

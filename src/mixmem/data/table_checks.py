@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixmem.data.column_coders import as_numbers
+from mixmem.data.column_coders import NO_WEIGHT, as_numbers
 from mixmem.data.kinds import KINDS
 from mixmem.data.level_text import canonical_text, type_of_texts
 from mixmem.data.schema import Schema
@@ -52,7 +52,8 @@ def without_weights(table: Table, name: str) -> tuple[Table, np.ndarray]:
     if name not in table.names:
         raise InputError(f"there is no column {name!r} to take weights from{suggestion(name, table.names)}")
     position = table.names.index(name)
-    weights = check_weights(as_numbers(table.column(position), position, table), table.n_rows, f"column {name!r}")
+    numbers = as_numbers(table.column(position), position, table, remedy=NO_WEIGHT)
+    weights = check_weights(numbers, table.n_rows, f"column {name!r}")
     return table.take([j for j in range(table.n_columns) if j != position]), weights
 
 

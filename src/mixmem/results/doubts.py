@@ -179,7 +179,8 @@ def _convergence(fit: Evidence) -> Iterator[Notice]:
     if fit.converged:
         return
     again, known = fit.looked.again, fit.looked.agreement
-    holds = known is not None and known.min() >= HOLDS and again is not None and (again.gain or (1.0, 0.0))[0] > 0.0
+    better = again is not None and (again.gain or (1.0, 0.0))[0] > 0.0
+    holds = known is not None and known.min() >= HOLDS and better and fit.apart <= FAR
     remedy = (
         "halves of the rows show the same components, so compare fits with other seeds: what differs between them is "
         "not known"

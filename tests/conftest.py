@@ -2,14 +2,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from mixmem.engine import local
 from mixmem.refinement import gibbs
 from mixmem.selection import halves
 
 MOST_WORK = halves.MOST_WORK
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread_per_worker() -> Iterator[None]:
+    """Give workers, who share the cores, one thread each where a test does not say how many: more would wait."""
+    every = local.kernel_threads
+
+    def fewer(n_jobs: int | None) -> AbstractContextManager[int]:
+        return every(1 if n_jobs is None and "NUMBA_NUM_THREADS" not in os.environ else n_jobs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            patch.setattr(local, "kernel_threads", fewer)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -69,7 +69,7 @@ def test_fit_and_memberships_in_pieces(folder, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--refine", "gibbs"], "refine='gibbs' samples the components of every cell of all rows in memory"),
+        (["--refine", "gibbs"], "--refine gibbs samples the components of every cell of all rows in memory"),
         (["--kind", "y=count"], "--kind: there is no column 'y'"),
         (["--weight", "y"], "there is no column 'y' to take weights from"),
         (["--scratch", "nowhere"], "the scratch folder nowhere does not exist; create it or name another"),

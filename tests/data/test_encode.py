@@ -240,8 +240,8 @@ def frame(**columns):
 
 REFUSALS = [
     (SMALL[:, :1], r"1 feature\(s\) \(shape=\(3, 1\)\) while a minimum of 2 is required"),
-    (SMALL[:0], r"Found array with 0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required"),
-    (SMALL[:1], r"Found array with 1 sample\(s\)"),
+    (SMALL[:0], r"the table has no rows \(0 sample\(s\), 3 columns\); expected at least one"),
+    (SMALL[:1], r"the table has one row \(1 sample\); expected at least 2"),
     (frame(c=[4, 4, 4]), "column 'c' is constant: it holds '4' wherever it is not missing.*drop the column"),
     (frame(c=["k", "k", "k"]), "column 'c' is constant"),
     (frame(c=pd.Categorical(["a", None, None])), "column 'c' is constant"),

@@ -17,6 +17,7 @@ from mixmem.data.delimited import Wanted
 from mixmem.data.dialect import Dialect
 from mixmem.data.read import read_table
 from mixmem.data.sources import file_source, larger_than, source_of, streamable_files
+from mixmem.data.stacking import stack
 from mixmem.data.table import Unusable, plain_values
 
 TEXTS = {
@@ -120,7 +121,7 @@ def test_folders_named_by_values_are_read_at_once(tmp_path):
 def test_an_empty_file_among_others_is_refused(tmp_path, content):
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     (tmp_path / "b.csv").write_text(content)
-    with pytest.raises(InputError, match=r"b.csv is empty; expected a header line and rows"):
+    with pytest.raises(InputError, match=r"b.csv is empty; expected a line with the names of the columns, and rows"):
         source_of(tmp_path)
 
 
@@ -177,6 +178,9 @@ def test_files_one_below_the_other(tmp_path, suffix):
     spans = [(3, 5), (18, 25), (60, 61), (70, 72), (74, 76), (78, 79), (88, 90)]
     rows = np.concatenate([np.arange(*span) for span in spans])
     assert cells(source.pick(spans)) == cells(read_table(frame[rows]))
+    apart = source.apart(spans)
+    assert apart[:2] == [[(3, 5), (18, 20)], [(20, 21)]]
+    assert cells(stack([source.pick(group) for group in apart])) == cells(read_table(frame[rows]))
 
 
 def test_a_lazy_frame_and_a_frame_in_memory():

@@ -98,6 +98,18 @@ def test_files_are_read_once_while_workers_have_room_for_codes(client, frame, fo
     assert np.array_equal(once._theta, again._theta)
 
 
+def test_the_sample_is_read_by_workers_file_by_file(client, frame, folder, monkeypatch):
+    read, each = [], Dask.each
+
+    def naming(self, name, work, count, done):
+        read.append((name, count))
+        return each(self, name, work, count, done)
+
+    monkeypatch.setattr(Dask, "each", naming)
+    assert np.array_equal(fitted(str(folder / "*.parquet"), client)._theta, fitted(frame)._theta)
+    assert read == [("sample", 2)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kept", [4, 10**9])
 def test_parts_of_rows_and_em_have_the_same_bits_on_workers(kept, client, frame, folder, monkeypatch):

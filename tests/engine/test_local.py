@@ -73,7 +73,7 @@ def test_a_failure_in_a_thread_is_raised_and_leaves_the_block_usable():
 
 
 def test_workers_start_no_further_threads():
-    with threads(None):
+    with threads(max_threads()):
         assert in_threads(lambda _: current_threads(), 4) == [1 if max_threads() > 1 else max_threads()] * 4
 
 

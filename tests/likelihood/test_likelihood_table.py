@@ -71,6 +71,15 @@ def test_the_likelihood_of_numbers_is_their_density():
     assert np.allclose(found + cells.scale(theta)[:, None], total, atol=1e-9)
 
 
+def test_logs_are_those_of_table_and_scale_together():
+    for drawn in (MIXED, simulate_gdlm(50, 6, 3, random_state=0)):
+        cells = LikelihoodTable(drawn.encoded)
+        logs = cells.log_likelihoods(drawn.theta)
+        found = logs[cells.starts + cells.codes].sum(axis=1)
+        likely = np.log(cells.likelihoods(drawn.theta))[cells.starts + cells.codes].sum(axis=1)
+        assert np.allclose(found, likely + cells.scale(drawn.theta)[:, None], rtol=1e-12)
+
+
 def test_a_genotype_is_a_column_for_every_copy():
     columns = (
         ColumnCoding(Variable("a", ("x", "y", "z"))),

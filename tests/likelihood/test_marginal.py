@@ -137,3 +137,11 @@ def test_half_the_variance_of_scattered_nodes_is_added():
     np.testing.assert_allclose(values[by_nodes], (plain + 0.5 * errors**2)[by_nodes], rtol=1e-12)
     assert by_nodes.any()
     assert errors.max() > 0.0
+
+
+def test_long_rows_of_few_components_have_exact_means():
+    """A hundred cells and more: two components have nodes that serve exactly, five have not."""
+    for k, exact in ((2, True), (5, False)):
+        drawn = simulate_gdlm(40, 120, k, alpha=0.3, random_state=0)
+        _, known = marginal.mean_memberships(LikelihoodTable(drawn.encoded), drawn.theta, drawn.alpha)
+        assert known.all() == known.any() == exact

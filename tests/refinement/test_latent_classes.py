@@ -68,7 +68,7 @@ def test_more_components_than_anchors_can_hold_are_fitted():
 def test_unmixed_rows_do_not_end_in_a_bad_mode():
     """Given so small an alpha0, a chain leaves no row's first component: where it begins decides."""
     model = GDLM(4, alpha0=0.01, random_state=0).fit(UNMIXED.encoded)
-    assert {start.way for start in model.report_.refine.starts} == {"moments", "latent classes"}
+    assert {"moments", "latent classes"} <= {start.way for start in model.report_.refine.starts}
     assert rmse(UNMIXED.theta, model._theta[:, align_components(UNMIXED.theta, model._theta)]) < 0.05
     likelihood = classes(UNMIXED.encoded, 4).account.log_likelihood
     assert model.score(UNMIXED.encoded) > likelihood - 0.02

@@ -79,7 +79,9 @@ def test_what_sampling_keeps_is_counted():
 
 def test_a_fit_beyond_the_limit_is_refused_by_name_and_number():
     with pytest.raises(InputError) as refusal:
-        GDLM(3, alpha0=0.6, refine=None, random_state=0, memory_limit="5MB").fit(WIDE.take_variables(np.arange(3)))
+        GDLM(3, alpha0=0.6, refine=None, random_state=0, memory_limit="5MB", n_jobs=2).fit(
+            WIDE.take_variables(np.arange(3))
+        )
     assert str(refusal.value) == (
         "the fit with 3 components needs about 36 MB of memory, most of it for the third moments of 'x0' (90 levels), "
         "'x1' (90 levels), 'x2' (90 levels), but memory_limit (--memory-limit) is 5 MB; drop such columns, declare "

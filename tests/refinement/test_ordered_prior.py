@@ -26,7 +26,7 @@ def test_elliptical_slices_keep_the_posterior():
     at, draws = np.zeros((1, 200)), []
     for _ in range(150):
         other = 2.0 * rng.standard_normal(at.shape)
-        at = elliptical_slice(at, other, lambda x: -0.5 * (x[0] - 3.0) ** 2, lambda angles: angles, rng)
+        at = elliptical_slice(at, other, lambda x, _: -0.5 * (x[0] - 3.0) ** 2, lambda each: each, (200,), rng)
         draws.append(at[0])
     assert np.mean(draws[50:]) == pytest.approx(2.4, abs=0.05)
     assert np.var(draws[50:]) == pytest.approx(0.8, abs=0.06)

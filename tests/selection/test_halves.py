@@ -10,6 +10,7 @@ import pytest
 
 from mixmem import encode, simulate_gdlm, simulate_mixed
 from mixmem.moments.sums import first_moments
+from mixmem.selection import halves
 from mixmem.selection.halves import HOLDS, FoundAgain, Halves, agreement, found_again, gains, memory_of_halves
 
 pytestmark = pytest.mark.usefixtures("halves_looked_at")
@@ -115,13 +116,32 @@ def test_halves_of_small_tables_are_sampled_and_end_where_chains_may_start():
     drawn = simulate_gdlm(300, 15, 2, alpha=0.2, random_state=1)
     found = sampled(drawn.encoded, 2)
     assert found.holds
-    assert len(found.starts) == 2
+    assert found.sampled
+    assert len(found.starts) == 2 * len(found.thetas)
     for start in found.starts:
         assert start.account.way == "half of the rows"
         assert start.theta.shape == drawn.theta.shape
         assert start.alpha.sum() == pytest.approx(0.4, rel=1.0)  # alpha0 is drawn, not the 1 given
     fixed = sampled(drawn.encoded, 2, free_alpha0=False)
-    assert [start.alpha.sum() for start in fixed.starts] == pytest.approx([1.0, 1.0])
+    assert [start.alpha.sum() for start in fixed.starts] == pytest.approx(np.ones(len(fixed.starts)))
+
+
+@pytest.mark.parametrize(
+    ("weakest", "expected"),
+    [([0.95], 1), ([0.9, 0.95], 2), ([0.2, 0.3], 2), ([0.2, 0.9, 0.3, 0.9, 0.9], 5), ([0.2, 0.9, 0.9], 3)],
+)
+def test_splits_are_taken_until_two_that_follow_each_other_say_the_same(weakest, expected, monkeypatch):
+    """One that was sampled is enough only where it leaves no doubt; the middle one is what counts."""
+    left = iter(weakest)
+
+    def once(*_):
+        return FoundAgain((np.zeros((4, 2)),), (np.array([1.0, next(left)]),), None, np.ones(3), (), True)
+
+    monkeypatch.setattr(halves, "_once", once)
+    found = sampled(simulate_gdlm(100, 6, 2, random_state=0).encoded, 2)
+    assert len(found.agreements) == expected
+    assert found.weakest == pytest.approx(np.median(weakest))
+    assert found.holds == (np.median(weakest) >= HOLDS)
 
 
 @pytest.mark.slow

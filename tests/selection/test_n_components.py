@@ -138,7 +138,7 @@ def test_reasons_for_what_is_not_plain():
     said = " ".join(_reasons(_table([1, 4], 1, held_out[:2], error[:2], stability[:2], full), full, 500, None))
     assert _notes([1, 4], [1, 4], 1, DRAWN, DRAWN) == ["The number is the largest tried: try larger ones."]
     assert _notes([1, 4], [1, 4], 0, DRAWN, DRAWN) == []
-    assert _notes([1, 4, 5], [1, 4], 1, DRAWN, DRAWN) == ["Not tried: k = 5, more than the variables can carry."]
+    assert _notes([1, 4, 5], [1, 4], 1, DRAWN, DRAWN) == ["Not tried: k = 5, more than halves of 30 rows can show."]
     assert "The spectrum shows 3 components or more (2 of 2 singular values" in said
 
 
@@ -214,6 +214,14 @@ def test_numbers_the_variables_cannot_carry_are_left_out(table):
     assert few.table["singular_value"].notna().sum() < len(few.table) + 1
     with pytest.raises(InputError, match="the variables carry at most"):
         choose_k(table.codes[:, :4], (20, 30))
+
+
+def test_numbers_that_halves_of_the_rows_cannot_show_are_left_out(table):
+    few = choose_k(table.codes[:40], (1, 20), alpha0=0.3, n_splits=1, random_state=0)
+    assert few.table["k"].tolist() == [1, 2, 3, 4, 5]
+    assert "Not tried: k = 6 to 20, more than halves of 40 rows can show" in few.reason
+    with pytest.raises(InputError, match="halves of 40 rows show at most 5 components, and those to try are 8 to 12"):
+        choose_k(table.codes[:40], (8, 12))
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _end("interrupted; nothing was written", INTERRUPTED)
     except InputError as error:
-        return _end(f"error: {error}", 2)
+        from mixmem.cli.wording import as_typed
+
+        return _end(f"error: {as_typed(str(error))}", 2)
     except BrokenPipeError:
         # Whoever read the output went away (`| head`). Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,9 +23,11 @@ from mixmem.data.delimited import Wanted
 from mixmem.data.encode import Encoded, encode
 from mixmem.data.read import read_table
 from mixmem.data.sources import Source, Span
+from mixmem.data.stacking import stack
 from mixmem.data.table import Table
 from mixmem.data.table_checks import IGNORED, blanked
-from mixmem.data.united_levels import coded_growing, recoded
+from mixmem.data.united_levels import coded_growing, recoded, row_by_row
+from mixmem.engine.chunks import Engine
 from mixmem.engine.rows import n_stretches, stretch_rows
 from mixmem.errors import InputError, TableWarning
 from mixmem.kernels import ROW_BLOCK
@@ -102,13 +104,18 @@ class Reading:
         except InputError as error:
             raise InputError(f"{self.source.place(begin, end)}, counted from the first of them: {error}") from error
 
-    def learn(self, spans: list[Span], kinds: Mapping[str, str] | None) -> Encoded:
-        """Return the rows of a sample as codes, with the coding learned from them; those of weight 0 are left out."""
+    def learn(
+        self, spans: list[Span], kinds: Mapping[str, str] | None, engine: Engine, done: Callable[[int], None]
+    ) -> Encoded:
+        """Return the rows of a sample as codes, with the coding learned from them; those of weight 0 are left out.
+
+        Files that hold some of them are read by the engine, each on its own; ``done(1)`` after each.
+        """
         given = None if self.weights is None else np.concatenate([self.weights[slice(*span)] for span in spans])
         declared = kinds_by_column(kinds or {}, self.source.names)
         ignored = frozenset(name for name, kind in declared.items() if kind == IGNORED)
         source = self.source.wanting(Wanted(ignored - {self.weight, self.row_id}))
-        table, weights = self._prepared(_narrow(source.pick(spans)), given)
+        table, weights = self._prepared(_picked(source, spans, engine, done), given)
         if weights is not None and not weights.any():
             raise InputError("every weight of the sample is zero; expected some rows to count")
         if table.n_rows == self.n_rows:
@@ -124,6 +131,24 @@ class Reading:
         for remark in remarks:
             warnings.warn(remark, TableWarning, stacklevel=2)
         return replace(found, remarks=remarks)
+
+
+@dataclass(frozen=True)
+class Picked:
+    """The rows of a group of spans, by its number."""
+
+    source: Source
+    groups: list[list[Span]]
+
+    def __call__(self, number: int) -> Table:
+        return _narrow(self.source.pick(self.groups[number]))
+
+
+def _picked(source: Source, spans: list[Span], engine: Engine, done: Callable[[int], None]) -> Table:
+    work = Picked(source, source.apart(spans))
+    if len(work.groups) == 1:  # it may lie in this process alone
+        return work(0)
+    return _narrow(stack(list(engine.each("sample", work, len(work.groups), done))))
 
 
 def _narrow(table: Table) -> Table:
@@ -190,10 +215,19 @@ class Chunks(ABC):
         """Return what stands for rows that are held on other machines; here none."""
         return ()
 
-    def _cut(self, span: Span, chunk: Encoded) -> Encoded:
+    def _cut(self, span: Span, chunk: Encoded, by_rows: bool) -> Encoded:
         """Return some rows of a chunk that may be in a coding of its own, coded as all are."""
         begin, end = span[0] % self.chunk_rows, span[1] - span[0] // self.chunk_rows * self.chunk_rows
-        return recoded(chunk if end - begin == chunk.n_rows else chunk.take(slice(begin, end)), self.coding)
+        found = recoded(chunk if end - begin == chunk.n_rows else _some_rows(chunk, slice(begin, end)), self.coding)
+        return row_by_row(found) if by_rows else found
+
+
+def _some_rows(chunk: Encoded, rows: slice) -> Encoded:
+    """Return some rows of a chunk, whose codes lie in memory as they did."""
+    if chunk.codes.flags.c_contiguous:
+        return chunk.take(rows)
+    weights = None if chunk.weights is None else chunk.weights[rows]
+    return Encoded(np.asfortranarray(chunk.codes[rows]), chunk.coding, chunk.row_ids[rows], weights)
 
 
 def whole_stretches(rows: int, n_variables: int) -> int:
@@ -257,7 +291,7 @@ class StoredChunks(Chunks):
 
     def rows(self, span: Span, *parts: Any, by_rows: bool = True) -> Encoded:
         number = span[0] // self.chunk_rows
-        return self._cut(span, self.store.read(number, self.span(number)))
+        return self._cut(span, self.store.read(number, self.span(number)), by_rows)
 
     def joined(self) -> Encoded:
         """Return all rows as one table."""
@@ -286,4 +320,4 @@ class KeptChunks(Chunks):
         return (self.kept[span[0] // self.chunk_rows],)
 
     def rows(self, span: Span, *parts: Any, by_rows: bool = True) -> Encoded:
-        return self._cut(span, parts[0])
+        return self._cut(span, parts[0], by_rows)

@@ -13,6 +13,7 @@ import numpy as np
 from mixmem.data.coding import Coding
 from mixmem.data.encode import Encoded
 from mixmem.data.sources import Span
+from mixmem.data.united_levels import row_by_row
 from mixmem.errors import InputError
 from mixmem.typing import Array
 
@@ -69,7 +70,7 @@ class Scratch:
         """Add a chunk, the rows of a span, at the end."""
         place = self.file.seek(0, os.SEEK_END)
         try:
-            self.file.write(np.ascontiguousarray(rows.codes).data)
+            self.file.write(row_by_row(rows).codes.data)
             self.file.flush()
             if rows.weights is not None or not np.array_equal(rows.row_ids, np.arange(*span)):
                 _write_rows(self.folder / f"rows-{number}.arrow", rows)

@@ -104,7 +104,7 @@ def delimited(
 def refuse_empty(raw: bytes, where: str) -> None:
     """Refuse a text without any rows and names."""
     if not raw or raw.isspace():
-        raise InputError(f"{where} is empty; expected a header line and rows (0 sample(s) found)")
+        raise InputError(f"{where} is empty; expected a line with the names of the columns, and rows")
 
 
 def _parted(raw: bytes, dialect: Dialect) -> tuple[bytes, str]:

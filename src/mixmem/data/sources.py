@@ -81,6 +81,10 @@ class Source(ABC):
         parts = [self.read(*span) for span in spans]
         return stack(parts) if len(parts) > 1 else parts[0]
 
+    def apart(self, spans: Sequence[Span]) -> list[list[Span]]:
+        """Return spans in groups whose picks, stacked, are the pick of all: here one group."""
+        return [list(spans)]
+
     def wanting(self, wanted: Wanted) -> Source:
         """Return the same table, of which columns are read in this way where its kind allows it."""
         return self
@@ -195,15 +199,26 @@ class FileSource(Source):
 
     def pick(self, spans: Sequence[Span]) -> Table:
         """Return the rows of several spans, each file's at once."""
+        pieces = [self._piece(at, own) for at, own in self._by_file(spans).items()]
+        return stack(pieces) if len(pieces) > 1 else pieces[0]
+
+    def apart(self, spans: Sequence[Span]) -> list[list[Span]]:
+        """Return spans by the files that they lie in."""
+        firsts = [end - part.n_rows for end, part in zip(self.ends, self.parts, strict=True)]
+        return [[(firsts[at] + a, firsts[at] + b) for a, b in own] for at, own in self._by_file(spans).items()]
+
+    def _by_file(self, spans: Sequence[Span]) -> dict[int, list[Span]]:
+        """Return spans by the files that they lie in, each counted from its file's first row."""
         asked: dict[int, list[Span]] = {}
         for span in spans:
             for at, first, last in self._pieces(*span):
                 asked.setdefault(at, []).append((first, last))
-        pieces = []
-        for at, own in asked.items():
-            pieces.append(self.parts[at].pick(own))
-            refuse_other_columns(self.parts[0].name, _columns(self.names, pieces[-1]), self.parts[at].name, pieces[-1])
-        return stack([in_order_of(piece, self.names) for piece in pieces]) if len(pieces) > 1 else pieces[0]
+        return asked
+
+    def _piece(self, at: int, spans: list[Span]) -> Table:
+        piece = self.parts[at].pick(spans)
+        refuse_other_columns(self.parts[0].name, _columns(self.names, piece), self.parts[at].name, piece)
+        return in_order_of(piece, self.names)
 
     def place(self, begin: int, end: int) -> str:
         names = [f"rows {a + 1:,} to {b:,} of {self.parts[at].name}" for at, a, b in self._pieces(begin, end)]

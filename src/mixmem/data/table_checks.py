@@ -112,19 +112,19 @@ def check_shape(table: Table, schema: Schema | None) -> None:
     shape = (table.n_rows, table.n_columns)
     if table.n_rows < 1:
         raise InputError(
-            f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required: the table has no rows"
+            f"the table has no rows (0 sample(s), {table.n_columns} columns); expected at least one: look whether it "
+            "ends after the names of its columns"
         )
     if schema is not None:
         return
     if table.n_columns < MIN_VARIABLES:
         raise InputError(
-            f"Found array with {table.n_columns} feature(s) (shape={shape}) while a minimum of "
-            f"{MIN_VARIABLES} is "
-            "required: memberships show in how variables go together; " + _separator_hint(table)
+            f"the table has {table.n_columns} feature(s) (shape={shape}) while a minimum of {MIN_VARIABLES} is "
+            "required: memberships show in how columns go together; " + _separator_hint(table)
         )
     if table.n_rows < 2:
         raise InputError(
-            f"Found array with 1 sample(s) (shape={shape}) while a minimum of 2 is required to learn levels: "
+            "the table has one row (1 sample); expected at least 2, since one does not tell which answers there are: "
             "give the table more rows"
         )
 

@@ -77,7 +77,7 @@ def laid_by_rows(columns: np.ndarray) -> np.ndarray:
     return codes
 
 
-def by_rows(rows: Encoded) -> Encoded:
+def row_by_row(rows: Encoded) -> Encoded:
     """Return the same with codes that lie row by row in memory."""
     return rows if rows.codes.flags.c_contiguous else replace(rows, codes=laid_by_rows(rows.codes.T))
 

@@ -52,7 +52,7 @@ class Dask:
         from distributed import as_completed
 
         token = uuid.uuid4().hex
-        parts = self._parts(name, work, range(count), token)
+        parts = self._parts(name, work, count, token)
         nodes, level = parts, 0
         while len(nodes) > 1:
             level += 1
@@ -72,11 +72,12 @@ class Dask:
     def each(self, name: str, work: Work, count: int, done: Callable[[int], None]) -> Iterator[Any]:
         """Yield work(0), …, work(count - 1) in order, a few of them under way at a time."""
         token = uuid.uuid4().hex
+        shared = self._shared(name, work, token)
         ahead = 2 * max(1, sum(self.client.nthreads().values()))
         waiting: deque[Any] = deque()
         for number in range(count + ahead):
             if number < count:
-                waiting.extend(self._parts(name, work, [number], token))
+                waiting.append(self._part(name, work, shared, number, token))
             if number >= ahead and waiting:
                 found = _result(waiting.popleft())
                 done(1)
@@ -90,7 +91,7 @@ class Dask:
         limits = self.client.run(_memory_limit).values()
         if all(limits) and size > sum(limits) // KEPT_PART:
             return None
-        return self._parts(name, work, range(count), uuid.uuid4().hex)
+        return self._parts(name, work, count, uuid.uuid4().hex)
 
     def partitions(self, X: Any) -> Partitions | None:
         """Return the partitions of a Dask data frame or array; None for anything else."""
@@ -106,12 +107,15 @@ class Dask:
     def _ask(self, function: Callable[..., Any], part: Any, *arguments: Any) -> Any:
         return _result(self.client.submit(function, part, *arguments, pure=False, retries=TRIES))
 
-    def _parts(self, name: str, work: Work, numbers: Sequence[int] | range, token: str) -> list[Any]:
-        shared = self._submit(f"plan {name}", token, _same, work)
-        return [
-            self._submit(name, f"{number}-{token}", _run, shared, number, __version__, *needs_of(work, number))
-            for number in numbers
-        ]
+    def _parts(self, name: str, work: Work, count: int, token: str) -> list[Any]:
+        shared = self._shared(name, work, token)
+        return [self._part(name, work, shared, number, token) for number in range(count)]
+
+    def _shared(self, name: str, work: Work, token: str) -> Any:
+        return self._submit(f"plan {name}", token, _same, work)
+
+    def _part(self, name: str, work: Work, shared: Any, number: int, token: str) -> Any:
+        return self._submit(name, f"{number}-{token}", _run, shared, number, __version__, *needs_of(work, number))
 
     def _submit(self, name: str, end: str, function: Callable[..., Any], *arguments: Any) -> Any:
         key = f"{name.replace(' ', '_')}-{end}"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mixmem.data.encode import Encoded
 from mixmem.engine.rows import map_rows
 from mixmem.kernels.importance import importance_sums
+from mixmem.kernels.long_rows import LEAST_CELLS
 from mixmem.kernels.nodes import mix_at_nodes, node_sums
 from mixmem.likelihood.nodes import Nodes, nodes_for
 from mixmem.likelihood.table import LikelihoodTable
@@ -24,8 +25,8 @@ LIKELIHOOD_ROWS = 1_000
 """Rows whose mean likelihood is taken where fits are compared."""
 EXPLAINING = 50.0
 """Scattered nodes that must explain a row, by the effective number of their likelihoods."""
-SERVED = 120
-"""Cells times components up to which scattered nodes are likely to explain a row, and are tried for its memberships."""
+EXPLAINING_MEAN = 10.0
+"""The same where means of memberships are wanted: they ask for less than logarithms do."""
 LEAST_ALPHA = 1e-8
 """A component of less has no say."""
 MOST_DRAWS, LEAST_DRAWS, DRAWN_CELLS = 100, 10, 100_000
@@ -143,15 +144,16 @@ def _by_nodes(
 def mean_memberships(cells: LikelihoodTable, theta: Array, alpha: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Return the posterior means of rows' memberships (n, k), and of which rows they are known (n,).
 
-    Nodes serve where rows are short enough for enough of them to explain a row.
+    Exact nodes serve any rows, scattered ones those that are too short for a Gaussian likelihood, where enough of them
+    explain a row.
     """
     alpha, (n, length) = np.maximum(alpha, LEAST_ALPHA), cells.codes.shape
     nodes = nodes_for(alpha, length, rough=True)
-    if nodes is None or (not nodes.exact and length * (len(alpha) - 1) > SERVED):
+    if nodes is None or (not nodes.exact and length >= LEAST_CELLS):
         return np.empty((n, len(alpha))), np.zeros(n, dtype=bool)
     codes, place = _distinct(cells.codes)  # sorted rows: not for long ones, of which no two are equal
     _, _, explaining, means = _by_nodes(cells, codes, cells.likelihoods(theta), nodes, means=True)
-    known = np.full(len(codes), nodes.exact) | (explaining >= EXPLAINING)
+    known = np.full(len(codes), nodes.exact) | (explaining >= EXPLAINING_MEAN)
     return (means / means.sum(axis=1, keepdims=True))[place], known[place]
 
 

@@ -1,9 +1,9 @@
 """Memberships of rows, given theta and alpha.
 
-The estimate with the least error is the posterior mean. Where rows are short it is summed over nodes
-(:mod:`mixmem.likelihood.nodes`) at once; rows of a hundred cells and more, whose likelihood is nearly a Gaussian, have
-it by expectation propagation from their mode (:mod:`mixmem.kernels.long_rows`). Rows between, with many components,
-take the mode: the maximum of the posterior density in softmax coordinates, where x maximises
+The estimate with the least error is the posterior mean. Below a hundred cells, and of few components, it is summed over
+nodes (:mod:`mixmem.likelihood.nodes`) at once; other rows, whose likelihood is nearly a Gaussian, have it by
+expectation propagation from their mode (:mod:`mixmem.kernels.long_rows`). Rows that too few nodes explain take the
+mode: the maximum of the posterior density in softmax coordinates, where x maximises
 log p(row | x) + sum_h alpha_h log x_h on the simplex. In the memberships' own coordinates the Dirichlet density with
 alpha_h < 1 is unbounded at the corners and has no usable maximum; in softmax coordinates its exponents are alpha_h
 instead of alpha_h - 1, the problem is concave with one interior solution, and where every cell points to a single

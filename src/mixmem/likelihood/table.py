@@ -8,6 +8,7 @@ code, whatever the kinds of the variables; missing cells are left out.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -43,9 +44,21 @@ class Numbers:
     values: Array
     other: Positions
 
+    @cached_property
+    def _of_cells(self) -> Positions:
+        """Rows of theta of each cell's variable (rows per variable, cells)."""
+        return self.theta_rows[:, self.owner]
+
+    @cached_property
+    def place(self) -> Positions | slice:
+        """The table's rows, as a slice if they follow each other: that is faster to assign to."""
+        if not len(self.rows) or self.rows[-1] - self.rows[0] != len(self.rows) - 1:
+            return self.rows
+        return slice(int(self.rows[0]), int(self.rows[-1]) + 1)
+
     def log_density(self, theta: Array) -> Array:
         """(cells, k)."""
-        logs = self.kind.log_density(self.values, theta[self.theta_rows[:, self.owner]])
+        logs = self.kind.log_density(self.values, theta.take(self._of_cells, axis=0))
         mixed = self.other[self.owner] >= 0
         if mixed.any():
             logs[mixed] += np.log(np.maximum(theta[self.other[self.owner[mixed]]], LEAST_PROBABILITY))
@@ -60,11 +73,19 @@ class Numbers:
     def sums(self, counts: Array, theta: Array, columns: NumberColumns, rng: np.random.Generator | None = None) -> Sums:
         """Of cells held by components, counts (table's rows, k); what they weigh goes by theta (theta rows, k), as
         expected or, with ``rng``, drawn."""
-        held, about = counts[self.rows], self.values - columns.center[self.owner]
-        weighed = self.kind.masses(held, self.values, theta[self.theta_rows[:, self.owner]], rng)
+        held, about = counts.take(self.rows, axis=0), self.values - columns.center[self.owner]
+        weighed = self.kind.masses(held, self.values, theta.take(self._of_cells, axis=0), rng)
         each = (held, weighed, weighed * about, weighed * about**2)
         n, mass, first, second = (np.add.reduceat(part, self.starts, axis=0) for part in each)
         return Sums(n, mass, first, second, columns)
+
+
+def largest(values: Array) -> Array:
+    """Return the largest of every row (n, 1) of values (n, k): column by column, since rows are short."""
+    out = values[:, :1].copy()
+    for column in values.T[1:]:
+        np.maximum(out[:, 0], column, out=out[:, 0])
+    return out
 
 
 class LikelihoodTable:
@@ -185,7 +206,19 @@ class LikelihoodTable:
         out[self.level_rows[known]] = np.maximum(theta[self.level_theta[known]], LEAST_PROBABILITY)
         for group in self.numbers:
             logs = group.log_density(theta)
-            out[group.rows] = np.maximum(np.exp(logs - logs.max(axis=1, keepdims=True)), LEAST_PROBABILITY)
+            out[group.place] = np.maximum(np.exp(logs - largest(logs)), LEAST_PROBABILITY)
+        return out
+
+    def log_likelihoods(self, theta: Array) -> Array:
+        """Log-likelihood of every code in every component (rows, k), of numbers as it is; theta (theta rows, k)."""
+        if self.plain:
+            return np.log(self.likelihoods(theta))
+        out = np.zeros((self.n_rows, theta.shape[1]))
+        known = self.level_rows >= 0
+        out[self.level_rows[known]] = np.log(np.maximum(theta[self.level_theta[known]], LEAST_PROBABILITY))
+        for group in self.numbers:
+            logs = group.log_density(theta)
+            out[group.place] = np.maximum(logs, largest(logs) + math.log(LEAST_PROBABILITY))
         return out
 
     def scale(self, theta: Array) -> Array:
@@ -194,7 +227,7 @@ class LikelihoodTable:
         if self.numbers:
             logs = np.zeros((self.n_rows, 1))
             for group in self.numbers:
-                logs[group.rows, 0] = group.log_density(theta).max(axis=1)
+                logs[group.place] = largest(group.log_density(theta))
             members = np.arange(len(self.starts))
             codes = self.codes
             map_rows(lambda rows: add_features(codes[rows], self.starts, members, logs, total[rows]), len(codes))

@@ -65,8 +65,8 @@ class Began:
 class LookedAhead:
     """What is looked at before a fit is refined: the table's structure, what halves of its rows show, what failed.
 
-    ``starts`` are where halves ended that do not agree, for sampling to begin at, too: the rows may have several
-    answers.
+    ``starts`` are where halves ended that were sampled or do not agree, for sampling to begin at, too: the rows may
+    have several answers.
     """
 
     structure: Structure | None = None
@@ -394,8 +394,9 @@ class Learner(Fitted):
                     )  # fmt: skip
             except Exception as error:
                 failed.append(diagnostic_failed("a look at halves of the rows", error))
-        starts = again.starts if again is not None and method == "gibbs" and not again.holds else ()
-        return LookedAhead(structure, again, tuple(failed), starts[:MOST_STARTS])
+        other = again is not None and method == "gibbs" and (again.sampled or not again.holds)
+        starts = again.starts[:MOST_STARTS] if again is not None and other else ()
+        return LookedAhead(structure, again, tuple(failed), starts)
 
     def _refine(
         self,
@@ -413,6 +414,7 @@ class Learner(Fitted):
         refining = partial(
             refine, table, method=choice.method, reason=choice.reason, free_alpha0=self._free_alpha0,
             contamination=self.contamination, seed=seed, progress=progress, integrated_rounds=choice.rounds,
+            agreed=len(began.starts) == 1 and ahead.again is not None and ahead.again.holds,
         )  # fmt: skip
         starts = began.starts + ahead.starts
         refined = refining(starts)

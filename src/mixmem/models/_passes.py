@@ -30,7 +30,7 @@ from mixmem.data.encode import Encoded, encode_as
 from mixmem.data.partitions import PartitionSource
 from mixmem.data.sources import Span, TableSource, source_of
 from mixmem.data.table_checks import check_weights
-from mixmem.data.united_levels import by_rows, recoded
+from mixmem.data.united_levels import recoded
 from mixmem.engine.chunks import KEPT_PART, Engine
 from mixmem.engine.memory import available_memory
 from mixmem.engine.rows import Arrays, RowSum, n_stretches
@@ -144,7 +144,7 @@ class ChangeOver(OfChunk):
         return self.chunks.stretch(int(self.stretches[number]))
 
     def __call__(self, number: int, *parts: Any) -> RowSum:
-        return self.change.sums(self.rows(number, *parts), int(self.stretches[number]))
+        return self.change.sums(self.rows(number, *parts, by_rows=False), int(self.stretches[number]))
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class FitRows(OfChunk):
 
 @dataclass
 class CodeChunk:
-    """The codes of a chunk, in the coding that it has by itself."""
+    """The codes of a chunk, in the coding that it has by itself, column by column where they are had sooner so."""
 
     reading: Reading
     base: Coding
@@ -209,7 +209,7 @@ class CodeChunk:
         return self.reading.source.needs(*self.span(number))
 
     def __call__(self, number: int, *parts: Any) -> Any:
-        return self.reading.coded(*self.span(number), self.base, parts)
+        return self.reading.coded(*self.span(number), self.base, parts, by_rows=False)
 
 
 @dataclass
@@ -223,7 +223,7 @@ class CountChunk(CodeChunk):
         first_stretch = n_stretches(span[0], self.base.n_variables)
         rows = self.reading.coded(*span, self.base, parts, by_rows=False)
         if self.store is not None:
-            self.store.write(number, by_rows(rows), span)
+            self.store.write(number, rows, span)
         return Counted.of(self.base, rows, first_stretch)
 
 
@@ -279,8 +279,8 @@ def looked_at(
     if reading.n_rows < 2:
         raise InputError(f"the table has {reading.n_rows} rows; expected at least two")
     spans = sample_spans(reading.n_rows, len(reading.source.names))
-    with progress.stage("sample"):
-        sample = reading.learn(spans, kinds)
+    with progress.stage("sample") as step:
+        sample = reading.learn(spans, kinds, engine, step)
     base, p = sample.coding.unpooled, sample.n_variables
     named = reading.row_id is not None and sample.row_ids.dtype == object
     reading = reading.knowing(base, [str(reading.row_id)] * named)

@@ -15,16 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from mixmem.data.encode import Encoded
-from mixmem.engine.local import in_threads
 from mixmem.errors import InputError
 from mixmem.likelihood.contamination import clean_theta, noisy_theta
 from mixmem.likelihood.marginal import LIKELIHOOD_ROWS, row_likelihood
 from mixmem.likelihood.memberships import fit_rows
-from mixmem.likelihood.table import LikelihoodTable
 from mixmem.moments.anchors import spread_table
 from mixmem.moments.estimate import Start
 from mixmem.progress import Progress
-from mixmem.records import Record
 from mixmem.refinement.admixture import are_genotypes
 from mixmem.refinement.admixture_start import apart
 from mixmem.refinement.ascent import Maximum
@@ -38,10 +35,10 @@ from mixmem.refinement.gibbs import (
     Unknowns,
     sample_posterior,
     seconds_for,
-    try_start,
 )
 from mixmem.refinement.integrated_em import ROUNDS, Integrated, integrate_memberships
 from mixmem.refinement.maximum_likelihood import CellsHeld, dirichlet_of, most_likely, numbers_refitted
+from mixmem.refinement.starts import RIVAL, StartReport, Tried, likeliest_start
 from mixmem.typing import Array
 
 LONG_ROW = 200
@@ -53,19 +50,6 @@ ROWS_PER_COMPONENT = 400
 lose, since rows have too much of a say in the theta that judges them."""
 MOST_ROUND_SECONDS = 15.0
 """What it allows rounds of integrated EM, counted alike on one core."""
-
-HALF = "half of the rows"
-"""What a start may be learned from: the account of the moments stands then for the table's."""
-SAMPLED_APART = 0.1
-"""Root mean square difference of memberships from which on ends of short chains are other answers: what is less may be
-how far a sampled answer is known at all."""
-COMPARED_ROWS = 20_000
-"""Rows that tell which start is the likeliest."""
-TIED, MOST_TIED, LONGER = 2.0, 3, 3
-"""Standard errors within which rows do not tell the likeliest start from another, how many such go on, and how many
-times as long."""
-RIVAL = 10.0
-"""Log-likelihood of all rows up to which another maximum counts as nearly as large: 20,000 times less likely."""
 
 
 @dataclass(frozen=True)
@@ -220,14 +204,6 @@ def rows_in_order(table: Encoded) -> Encoded:
     return whole.take(np.lexsort(whole.codes.T[::-1]))
 
 
-@dataclass(frozen=True)
-class StartReport(Record):
-    """A start that was tried, and the mean log-likelihood of a row that it led to."""
-
-    way: str
-    log_likelihood: float
-
-
 def refine(
     table: Encoded,
     starts: Sequence[Start],
@@ -239,6 +215,7 @@ def refine(
     seed: np.random.SeedSequence,
     progress: Progress,
     integrated_rounds: int = ROUNDS,
+    agreed: bool = False,
     everywhere: CellsHeld | None = None,
     rounds: RoundSums | None = None,
     total: float = 0.0,
@@ -247,8 +224,9 @@ def refine(
 
     ``contamination`` is the share of noise cells, or "auto": drawn by the sampler, zero without it. If the start
     brought memberships, alpha comes from the most likely ones. Sampling takes the likeliest of several starts, after
-    some sweeps from each. ``everywhere`` as in :func:`mixmem.refinement.maximum_likelihood.numbers_refitted`. Where the
-    table is a sample, EM goes on over all rows, of weight ``total``, by ``rounds``.
+    some sweeps from each; ``agreed`` says that they are expected to lead to one answer. ``everywhere`` as in
+    :func:`mixmem.refinement.maximum_likelihood.numbers_refitted`. Where the table is a sample, EM goes on over all
+    rows, of weight ``total``, by ``rounds``.
     """
     delta = 0.0 if isinstance(contamination, str) else float(contamination)
     unknowns = Unknowns(free_alpha0, contamination == "auto", delta)
@@ -256,9 +234,9 @@ def refine(
     start: Start = starts[0]
     if method is not None and len(starts) > 1 and start.memberships is not None:
         return _likeliest_maximum(table, starts, method, reason, unknowns, seed=seed, progress=progress)
-    tried = _Tried(start, start.account.way, [])
+    tried = Tried(start, start.account.way, [])
     if len(starts) > 1:
-        tried = _likeliest(rows, starts, unknowns, seed, progress)
+        tried = likeliest_start(rows, starts, unknowns, agreed=agreed, seed=seed, progress=progress)
         start = tried.best
     if method is None:
         theta = numbers_refitted(table, start.theta, start.alpha, progress=progress, everywhere=everywhere)
@@ -271,68 +249,6 @@ def refine(
         maximum = most_likely_of_all(table, found.maximum.theta, rounds, total, progress=progress)
         found = replace(found, theta=clean_theta(maximum.theta, delta, table.schema), maximum=maximum)
     return replace(found, start=start, way=tried.way, tried=tried.reports, apart=tried.apart)
-
-
-@dataclass(frozen=True)
-class _Tried:
-    """Starts after a short chain each, the likeliest first, what was said of them, and how far rivals lie apart."""
-
-    best: Start
-    way: str
-    reports: list[StartReport]
-    apart: float = 0.0
-
-
-def _likeliest(
-    rows: Encoded, starts: Sequence[Start], unknowns: Unknowns, seed: np.random.SeedSequence, progress: Progress
-) -> _Tried:
-    """Return the start under which rows are likeliest after a short chain, at its end.
-
-    Of several that are nearly as likely, how far their memberships lie apart is told. The account is that of the first
-    start, unless another kind of start is the likeliest.
-    """
-    scored = LikelihoodTable(replace(spread_table(rows, COMPARED_ROWS), weights=None))
-    ends = [(start.theta, start.alpha) for start in starts]
-    with progress.stage("starts", len(starts) + MOST_TIED) as step:
-
-        def run(c: int, batches: int) -> tuple[Array, Array]:
-            theta, alpha = ends[c]
-            end = try_start(rows, theta, alpha, unknowns, seed=seed, batches=batches)
-            step(1)
-            return end
-
-        ends = in_threads(lambda c: run(c, WARM_BATCHES), len(starts))
-        try:
-            likelihoods = np.array([row_likelihood(scored, *end, rough=True) for end in ends])
-            if len(tied := _tied(likelihoods)) > 1:
-                further = in_threads(lambda i: run(tied[i], LONGER * WARM_BATCHES), len(tied))
-                for c, end in zip(tied, further, strict=True):
-                    ends[c], likelihoods[c] = end, row_likelihood(scored, *end, rough=True)
-            values = likelihoods.mean(axis=1).tolist()
-        except Exception:  # what was started is not lost to a figure about it: the first goes on
-            return _Tried(replace(starts[0], theta=ends[0][0], alpha=ends[0][1]), starts[0].account.way, [])
-        best = int(np.argmax(values))
-        rivals = [c for c, value in enumerate(values) if c != best and (values[best] - value) * rows.total < RIVAL]
-        some = replace(spread_table(rows, LIKELIHOOD_ROWS), weights=None)
-        shares = {c: fit_rows(some, *ends[c]).memberships for c in (best, *rivals)} if rivals else {}
-    reached = replace(starts[best], theta=ends[best][0], alpha=ends[best][1])
-    away = max((apart(shares[best], shares[c]) for c in rivals), default=0.0)
-    if reached.account.way == HALF:
-        reached = replace(reached, account=starts[0].account)
-    return _Tried(
-        reached,
-        starts[best].account.way,
-        [StartReport(start.account.way, value) for start, value in zip(starts, values, strict=True)],
-        away if away >= SAMPLED_APART else 0.0,
-    )
-
-
-def _tied(likelihoods: Array) -> list[int]:
-    """Return which starts may be the best by the likelihoods (starts, rows) that they led to, the likeliest first."""
-    order = np.argsort(-likelihoods.mean(axis=1), kind="stable")
-    behind = likelihoods[order[0]] - likelihoods[order]
-    error = behind.std(axis=1) / np.sqrt(likelihoods.shape[1])
-    return [int(c) for c in order[behind.mean(axis=1) <= TIED * error]][:MOST_TIED]
 
 
 def _likeliest_maximum(

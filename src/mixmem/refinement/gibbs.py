@@ -174,23 +174,28 @@ def batches_for(n_cells: int, k: int) -> int:
 
 def try_start(
     table: Encoded,
+    cells: LikelihoodTable,
     theta: Array,
     alpha: Array,
     unknowns: Unknowns,
     *,
     seed: np.random.SeedSequence,
     batches: int = WARM_BATCHES,
+    kept: int = 1,
 ) -> tuple[Array, Array]:
     """Return where a short chain of so many batches has come from theta (rows, k) and alpha (k,), noise included: both
-    as they started."""
+    as they started, on average over ``kept`` further batches. ``cells`` are those of the table."""
     unknowns = _told_apart(unknowns, table)
     stream = np.random.SeedSequence([*seed.generate_state(4), 6])
-    chain = Chain(LikelihoodTable(table), theta, alpha, unknowns, stream, FIRST_DELTA[0])
+    chain = Chain(cells, theta, alpha, unknowns, stream, FIRST_DELTA[0])
     _seat(table, theta, alpha, [chain])
     chain.run(batches * BATCH, keep=False)
-    chain.run(BATCH, keep=True)
-    last = chain.batches[0]
-    return chain.noise.added(last.mean, float(last.delta.mean())), last.alpha.mean(axis=0)
+    for _ in range(kept):
+        chain.run(BATCH, keep=True)
+    theta, delta, alpha = (
+        np.mean([getattr(batch, part) for batch in chain.batches], axis=0) for part in ("mean", "delta", "alpha")
+    )
+    return chain.noise.added(theta, float(delta.mean())), alpha.mean(axis=0)
 
 
 def _told_apart(unknowns: Unknowns, table: Encoded) -> Unknowns:
@@ -295,7 +300,8 @@ class Chain:
             if self.unknowns.contamination and placed and self.n_done % NOISE_EVERY == 0:
                 self._draw_noise(far=self.n_done % FAR_EVERY == 0)
             shapes = self._draw_levels()
-            self._draw_eta()
+            if len(self.free_rows):
+                self._draw_eta()
             size = cells.level_sums(shapes)
             share = shapes / size
             mean[cells.level_theta], variance[cells.level_theta] = share, share * (1.0 - share) / (size + 1.0)

@@ -14,7 +14,7 @@ from mixmem.data.encode import Encoded
 from mixmem.engine.rows import Arrays, Blocks, map_rows, sum_over
 from mixmem.errors import InputError
 from mixmem.kernels.passes import add_features, scatter_sums
-from mixmem.likelihood.table import LikelihoodTable
+from mixmem.likelihood.table import LikelihoodTable, largest
 from mixmem.moments.anchors import largest_k, spread_table
 from mixmem.moments.estimate import Account, Start
 from mixmem.moments.sums import FirstMoments
@@ -157,7 +157,7 @@ class _Rows:
         total, before = self.weights.sum(), -np.inf
         for _ in range(rounds):
             logs = self._logs(theta) + np.log(np.maximum(shares, 1e-300))
-            top = logs.max(axis=1, keepdims=True)
+            top = largest(logs)
             held = np.exp(logs - top)
             mass = held.sum(axis=1, keepdims=True)
             value = float(self.weights @ (top + np.log(mass))[:, 0]) / total
@@ -171,8 +171,7 @@ class _Rows:
 
     def _logs(self, theta: Array) -> Array:
         """Return the log-likelihood of every row in every class (n, k)."""
-        cells = self.cells
-        says = np.log(cells.likelihoods(theta))
+        cells, says = self.cells, self.cells.log_likelihoods(theta)
         out = np.zeros((len(self.weights), theta.shape[1]))
         map_rows(lambda rows: add_features(cells.codes[rows], cells.starts, self.members, says, out[rows]), len(out))
-        return out + cells.scale(theta)[:, None]
+        return out

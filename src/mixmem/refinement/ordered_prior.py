@@ -17,8 +17,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixmem.data.soft_levels import starts_of
+from mixmem.kernels.ordered import ordered_fit
 from mixmem.kernels.special import log_gamma
 from mixmem.likelihood.table import LikelihoodTable
 from mixmem.refinement.slice_sampling import draw_slice
@@ -85,6 +87,12 @@ class OrderedPrior:
         the strength alone decides."""
         return np.asarray(np.add.reduceat(log_gamma(counts + shapes) - log_gamma(shapes), self.starts, axis=0))
 
+    def _tilted(self, counts: Array, a: Array, b: Array, waiting: NDArray[np.bool_]) -> Array:
+        """Return the same of the shapes that a and b make, where it is waited for (variables, k)."""
+        out = np.zeros(waiting.shape)
+        ordered_fit(counts, a, b, self.scores, self.starts, self.strength, waiting, out)
+        return out
+
     def draw(self, counts: Array, rng: np.random.Generator) -> None:
         """Draw everything once, given the cells that components hold (rows, k)."""
         self._draw_tilts(counts, rng)
@@ -109,46 +117,46 @@ class OrderedPrior:
         """Draw b, each variable and component by itself."""
         other = self.spreads[1:, None, None] * rng.standard_normal(self.b.shape)
 
-        def fit(b: Array) -> Array:
-            return self._fit(counts, self.strength * self.middles(self.a, b))
+        def fit(b: Array, waiting: NDArray[np.bool_]) -> Array:
+            return self._tilted(counts, self.a, b, waiting)
 
-        self.b = elliptical_slice(self.b, other, fit, lambda angles: angles, rng)
+        self.b = elliptical_slice(self.b, other, fit, lambda angles: angles, self.b.shape[1:], rng)
 
     def _draw_levels(self, counts: Array, rng: np.random.Generator) -> None:
         """Draw a, each variable by itself."""
+        k = counts.shape[1]
         other = self.spreads[0] * rng.standard_normal(self.a.shape)
 
-        def fit(a: Array) -> Array:
-            return np.asarray(self._fit(counts, self.strength * self.middles(a, self.b)).sum(axis=1))
+        def fit(a: Array, waiting: NDArray[np.bool_]) -> Array:
+            return np.asarray(self._tilted(counts, a, self.b, np.repeat(waiting[:, None], k, axis=1)).sum(axis=1))
 
-        self.a = elliptical_slice(self.a, other, fit, lambda angles: angles[self.owner, None], rng)
+        self.a = elliptical_slice(self.a, other, fit, lambda each: each[self.owner, None], self.sizes.shape, rng)
 
 
 def elliptical_slice(
     here: Array,
     other: Array,
-    fit: Callable[[Array], Array],
+    fit: Callable[[Array, NDArray[np.bool_]], Array],
     spread_out: Callable[[Any], Any],
+    shape: tuple[int, ...],
     rng: np.random.Generator,
 ) -> Array:
-    """Draw Gaussian vectors given how well they fit, each by itself, from where they stand.
+    """Draw Gaussian vectors, in the ``shape``, given how well they fit, each by itself, from where they stand.
 
-    ``other`` is a draw from their prior, ``fit`` gives each vector's log-likelihood, and ``spread_out`` takes what is
-    known of every vector to the shape of their entries.
+    ``other`` is a draw from their prior, ``fit`` gives the log-likelihood of the vectors that are waited for, and
+    ``spread_out`` takes what is known of every vector to the shape of their entries.
     """
-    height = fit(here)
-    height = height - rng.exponential(size=height.shape)
-    angles = rng.uniform(0.0, 2.0 * np.pi, size=height.shape)
+    drawn, waiting = here.copy(), np.ones(shape, dtype=bool)
+    height = fit(here, waiting) - rng.exponential(size=shape)
+    angles = rng.uniform(0.0, 2.0 * np.pi, size=shape)
     low, high = angles - 2.0 * np.pi, angles
-    drawn, waiting = here, np.ones(height.shape, dtype=bool)
     for _ in range(MOST_SHRINKING):
-        turned = here * np.cos(spread_out(angles)) + other * np.sin(spread_out(angles))
-        moved = np.where(spread_out(waiting), turned, drawn)
-        found = waiting & (fit(moved) > height)
-        drawn = np.where(spread_out(found), moved, drawn)
+        turned = here * spread_out(np.cos(angles)) + other * spread_out(np.sin(angles))
+        found = waiting & (fit(turned, waiting) > height)
+        np.copyto(drawn, turned, where=spread_out(found))
         waiting = waiting & ~found
         if not waiting.any():
             break
         low, high = np.where(angles < 0.0, angles, low), np.where(angles >= 0.0, angles, high)
-        angles = low + (high - low) * rng.random(angles.shape)
+        angles = low + (high - low) * rng.random(shape)
     return drawn

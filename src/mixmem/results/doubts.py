@@ -13,7 +13,7 @@ from mixmem.data.schema import Schema
 from mixmem.likelihood.memberships import RowFit
 from mixmem.moments.components import best_assignment
 from mixmem.moments.estimate import PlanReport
-from mixmem.refinement.choose import HALF
+from mixmem.refinement.starts import HALF
 from mixmem.results.distinctive import Contents, distances, ordered_distances
 from mixmem.results.notices import Notice
 from mixmem.selection.halves import HOLDS, FoundAgain
@@ -85,13 +85,13 @@ class Evidence:
 
 
 def agreement_of(schema: Schema, theta: Array, again: FoundAgain) -> Array:
-    """Return how far halves of the rows agree on each component of a fit (k,), theta (rows, k)."""
+    """Return how far halves of the rows agree on each component of a fit (k,), theta (rows, k): in the middle split."""
     k, contents, out = theta.shape[1], Contents.of(schema.labels), []
     for half, agreement in zip(again.thetas, again.agreements, strict=True):
         both = np.concatenate([theta, half], axis=1)
         apart = [distances(both, contents, np.eye(2 * k)[g])[:, k:].mean(axis=0) for g in range(k)]
         out.append(agreement[best_assignment(np.stack(apart))])
-    return np.asarray(np.mean(out, axis=0))
+    return np.asarray(np.median(out, axis=0))
 
 
 def doubts(fit: Evidence) -> list[Notice]:

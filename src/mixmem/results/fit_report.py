@@ -13,9 +13,10 @@ from mixmem.moments.estimate import MomentAccount, PlanReport, SplitAccount, Sta
 from mixmem.records import Record
 from mixmem.refinement.admixture_start import GenotypeAccount
 from mixmem.refinement.ascent import Maximum
-from mixmem.refinement.choose import Refined, StartReport
+from mixmem.refinement.choose import Refined
 from mixmem.refinement.gibbs import ENOUGH, LARGEST_RHAT, Posterior
 from mixmem.refinement.latent_classes import ClassAccount
+from mixmem.refinement.starts import StartReport
 from mixmem.results.doubts import Evidence, LookedBack, doubts, may_be_survey_weights
 from mixmem.results.notices import Notice, diagnostic_failed
 from mixmem.selection.alpha0 import Alpha0

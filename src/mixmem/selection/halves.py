@@ -23,10 +23,11 @@ from mixmem.moments.estimate import Account, Settings, Start, estimate
 from mixmem.moments.sums import FirstMoments, first_moments
 from mixmem.moments.theta_from_factors import theta_of
 from mixmem.progress import Progress
-from mixmem.refinement.choose import HALF, rows_in_order
+from mixmem.refinement.choose import rows_in_order
 from mixmem.refinement.gibbs import Unknowns, try_start
 from mixmem.refinement.latent_classes import latent_class_start, within_reach
 from mixmem.refinement.maximum_likelihood import stepped
+from mixmem.refinement.starts import HALF
 from mixmem.typing import Array, Positions
 
 SWEEPS, RESTARTS = 5, 3
@@ -41,8 +42,11 @@ of the rows would not show what all of them do; and up to which halves are sampl
 doubts alone."""
 SAMPLED_SCORED = 500
 """Rows that tell which of several starts in a half ended best."""
-HOLDS = 0.85
-"""Agreement over halves of the rows that the weakest component of a k needs for the k to hold."""
+HOLDS, SURE = 0.85, 0.92
+"""Agreement over halves of the rows that the weakest component of a k needs for the k to hold, and for one split that
+was sampled to be enough: small tables are split by chance, and other splits may differ."""
+MOST_SPLITS = 5
+"""Splits that are taken until two that follow each other say the same, at most."""
 CHECKED_CELLS, LEAST_CHECKED, LONGEST_CHECKED = 30_000, 200, 200
 """Cells whose likelihood is taken then, the least rows, and variables beyond which none is: likelihoods of long rows
 take longer than many a fit."""
@@ -76,7 +80,7 @@ class Halves:
     """Two random halves of a table's rows. Of the rows ``scored``, those of one are scored by what the other shows."""
 
     def __init__(self, table: Encoded, first: FirstMoments, scored: Positions, seed: np.random.SeedSequence):
-        self.first, self.seed = first, seed
+        self.first, self.seed, self.units = first, seed, LikelihoodTable(table).units
         half = np.random.default_rng(seed).permutation(table.n_rows) < table.n_rows // 2
         self.parts = [self._half(table, fitted, scored) for fitted in (half, ~half)]
 
@@ -127,7 +131,8 @@ class Halves:
         if largest_k(part.fitted.coding) >= k:
             begin.append(self._by_moments(part, k, alpha0, memory_limit)[:2])
         rows, unknowns = rows_in_order(part.fitted), Unknowns(free_alpha0, contamination=False)
-        ends = in_threads(lambda c: try_start(rows, *begin[c], unknowns, seed=self.seed), len(begin))
+        cells = LikelihoodTable(rows)
+        ends = in_threads(lambda c: try_start(rows, cells, *begin[c], unknowns, seed=self.seed), len(begin))
         scored = LikelihoodTable(replace(spread_table(rows, SAMPLED_SCORED), weights=None))
         theta, alpha = max(ends, key=lambda end: float(row_likelihood(scored, *end, rough=True).mean()))
         return theta, alpha, self._deviation(part, theta)
@@ -139,7 +144,7 @@ class Halves:
         """
         alone = theta_of(self.first.means[:, None], self.first)
         says = np.array([statistic != "variance" for _, _, statistic in part.fitted.schema.labels])
-        return np.clip((theta - alone) / part.cells.units, -1.0, 1.0)[says]
+        return np.clip((theta - alone) / self.units, -1.0, 1.0)[says]
 
 
 def effort(k: int, memory_limit: int | None) -> Settings:
@@ -173,13 +178,15 @@ def gains(differences: Array, weights: Array | None) -> tuple[Array, Array]:
 class FoundAgain:
     """What halves of the rows say of k components, split by split: the components of the first half (rows, k), how far
     the other agrees on each (k,), and how much likelier k components make rows that were not fitted than k - 1 do (rows
-    scored,), None for long rows. ``weights`` are those of the rows scored, ``starts`` what halves ended at."""
+    scored,), None for long rows. ``weights`` are those of the rows scored, ``starts`` what halves ended at, ``sampled``
+    whether by sampling."""
 
     thetas: tuple[Array, ...]
     agreements: tuple[Array, ...]
     differences: tuple[Array, ...] | None
     weights: Array
     starts: tuple[Start, ...] = ()
+    sampled: bool = False
 
     @property
     def gain(self) -> tuple[float, float] | None:
@@ -191,16 +198,21 @@ class FoundAgain:
 
     @property
     def holds(self) -> bool:
-        """Whether every component is found again, and rows are not more likely with one less."""
+        """Whether every component is found again in most splits, and rows are not more likely with one less."""
         gain = self.gain
-        return min(each.min() for each in self.agreements) >= HOLDS and (gain is None or gain[0] >= -gain[1])
+        return self.weakest >= HOLDS and (gain is None or gain[0] >= -gain[1])
+
+    @property
+    def weakest(self) -> float:
+        """Return the agreement on the weakest component, in the middle one of the splits."""
+        return float(np.median([each.min() for each in self.agreements]))
 
     def and_with(self, other: FoundAgain) -> FoundAgain:
         """Return this and another split of the same rows."""
         both = None if self.differences is None or other.differences is None else self.differences + other.differences
         return FoundAgain(
             self.thetas + other.thetas, self.agreements + other.agreements, both, self.weights,
-            self.starts + other.starts,
+            self.starts + other.starts, other.sampled,
         )  # fmt: skip
 
 
@@ -217,9 +229,9 @@ def found_again(
 ) -> FoundAgain | None:
     """Return what halves of the table's rows say of k components; None if they are not looked at.
 
-    Where one split leaves doubts, a second is taken, and where the two differ two more. Not looked at are tables of one
-    component, of few rows, of fewer than three variables, large ones, and those whose halves take more memory than the
-    limit: the fit itself goes on.
+    Where one split leaves doubts, others are taken until two that follow each other say the same. Not looked at are
+    tables of one component, of few rows, of fewer than three variables, large ones, and those whose halves take more
+    memory than the limit: the fit itself goes on.
     Whole weights are the rows that they stand for.
     ``sampled`` says that the fit is refined by sampling: then halves are, too, where they are few or moments leave
     doubts, with alpha0 drawn if it is free.
@@ -236,18 +248,21 @@ def found_again(
     quick = "moments" if within_reach(table, k) else "classes"
     ways = [quick]
     if sampled:
-        ways = ["sampling"] if n * p * k <= SMALL_WORK or quick == "classes" else [quick, "sampling"]
-    one, *more = seed.spawn(4)
+        small = n * p * k <= SMALL_WORK
+        ways = ["sampling"] if small or quick == "classes" else [quick, "sampling"]
+        table = rows_in_order(table) if small else table  # what is sampled from them hangs on no order
+    one, *more = seed.spawn(MOST_SPLITS)
     once = partial(_once, table, first, k, alpha0, memory_limit, free_alpha0)
     for way in ways:
-        found = once(one, way)
-        if found.holds:
+        found = last = once(one, way)
+        if found.holds and (not found.sampled or found.weakest >= SURE):
             return found
     for other in more:
         again = once(other, ways[-1])
         found = found.and_with(again)
-        if not again.holds and other is more[0]:  # two that do not hold; else splits differ, and more are asked
+        if again.holds == last.holds:
             break
+        last = again
     return found
 
 
@@ -278,4 +293,5 @@ def _once(
         differences = (found.likelihood - less.likelihood,)
     account = Account(True, "learned from half of the rows", HALF)
     starts = tuple(Start(*end, account) for end in found.ends)
-    return FoundAgain((found.ends[0][0],), (found.agreement,), differences, table.each[scored], starts)
+    sampled = way == "sampling"
+    return FoundAgain((found.ends[0][0],), (found.agreement,), differences, table.each[scored], starts, sampled)

@@ -42,6 +42,8 @@ MOST_ROWS, MOST_VARIABLES = 5_000, 300
 VARIABLE_SPLITS, SHUFFLES, SPECTRUM_ROWS, NOISE_ERRORS = 5, 4, 256, 3.0
 """Random halves of the variables, shuffled tables for each, theta rows a half at most, and how many standard deviations
 above the shuffled tables' mean a singular value has to be to count."""
+ROWS_PER_COMPONENT = 4
+"""Rows of a half per component from which on a number of components is tried."""
 CLEARLY = 5.0
 """Standard errors by which another k must be likelier for one component to be called no good fit."""
 
@@ -190,7 +192,7 @@ def choose_k(
                 )
             rng = np.random.default_rng(for_part)
             part = part_of(rows, MOST_ROWS, MOST_VARIABLES, rng)
-            ks = _carried(wanted, part.coding)
+            ks = _carried(wanted, part)
             first, most = first_moments(part), bytes_of(memory_limit)
             _refuse_beyond(part, first, ks[-1], most, for_part)
         with progress.stage("spectrum"):
@@ -260,19 +262,22 @@ def _structure(table: Encoded, first: FirstMoments) -> Structure | None:
         return None
 
 
-def _carried(wanted: list[int], coding: Coding) -> list[int]:
-    """The numbers of components that the variables can carry: at least two have to remain."""
+def _carried(wanted: list[int], part: Encoded) -> list[int]:
+    """The numbers of components that the variables and half of the rows can carry: at least two have to remain."""
+    coding, shown = part.coding, part.n_rows // (2 * ROWS_PER_COMPONENT)
     most = largest_k(coding)
-    ks = [k for k in wanted if k <= most]
+    ks = [k for k in wanted if k <= min(most, shown)]
     if most < 2:
         raise InputError(
             f"{coding.n_variables} variable{'s' * (coding.n_variables > 1)} cannot tell how many components there are; "
             "choosing k takes three or more: give the table more variables, or fit the number that you want to see"
         )
     if len(ks) < 2:
+        asked = [k for k in wanted if k > 1]
+        what = "the variables carry" if most <= shown else f"halves of {part.n_rows} rows show"
         raise InputError(
-            f"the variables carry at most {most} components and k_range is {wanted[0]} to {wanted[-1]}; "
-            "try smaller numbers, or give the table more variables"
+            f"{what} at most {min(most, shown)} components, and those to try are {asked[0]} to {asked[-1]}; "
+            f"try smaller numbers, or give the table more {'variables' if most <= shown else 'rows'}"
         )
     return ks
 
@@ -444,8 +449,11 @@ def _notes(wanted: Sequence[int], ks: Sequence[int], chosen: int, part: Encoded,
     """Say what was left out of the range or the table."""
     said = []
     if len(ks) < len(wanted):
-        left = ", ".join(map(str, wanted[len(ks) :]))
-        said.append(f"Not tried: k = {left}, more than the variables can carry.")
+        rest = wanted[len(ks) :]
+        left = ", ".join(map(str, rest)) if len(rest) < 3 else f"{rest[0]} to {rest[-1]}"
+        carried = rest[0] > largest_k(part.coding)
+        can = "the variables can carry" if carried else f"halves of {part.n_rows:,} rows can show"
+        said.append(f"Not tried: k = {left}, more than {can}.")
     elif chosen == len(ks) - 1:
         said.append("The number is the largest tried: try larger ones.")
     copies, together = copied_variables(part, np.arange(part.n_variables))

@@ -51,6 +51,7 @@ from mixmem.kernels.reference.long_rows import integrated_pass, posterior_member
 from mixmem.kernels.reference.nodes import mix_at_nodes, node_sums
 from mixmem.kernels.reference.noise import kept_cells, noise_evidence, noise_levels
 from mixmem.kernels.reference.nqp import descend_rows, exact_row, exact_rows, pqp_rows
+from mixmem.kernels.reference.ordered import ordered_fit
 from mixmem.kernels.reference.passes import add_features, add_joined, group_sums, pair_sums, scatter_sums
 from mixmem.kernels.reference.simplex import cholesky, memberships
 from mixmem.kernels.reference.special import log_gamma
@@ -107,6 +108,7 @@ __all__ = [
     "node_sums",
     "noise_evidence",
     "noise_levels",
+    "ordered_fit",
     "pair_sums",
     "plain_triples",
     "posterior_memberships",

@@ -101,8 +101,9 @@ def test_types_reach_a_users_own_file(tmp_path):
     text = TYPED + "".join(f"{line}\n" for line in MISTAKES)
     (tmp_path / "analysis.py").write_text(text)
     first = len(TYPED.splitlines()) + 1
+    cache = ["--cache-dir", str(Path(__file__).parents[1] / ".mypy_cache" / "users_file")]
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--hide-error-context", "analysis.py"],
+        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--hide-error-context", *cache, "analysis.py"],
         cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
     reported: dict[int, str] = {}

@@ -77,7 +77,8 @@ def test_what_sampling_keeps_is_counted():
     assert needs_of(WIDE).partitions == 0 < needs_of(PARTED, n_partitions=5).partitions
 
 
-def test_a_fit_beyond_the_limit_is_refused_by_name_and_number():
+def test_a_fit_beyond_the_limit_is_refused_by_name_and_number(monkeypatch):
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "2")
     with pytest.raises(InputError) as refusal:
         GDLM(3, alpha0=0.6, refine=None, random_state=0, memory_limit="5MB", n_jobs=2).fit(
             WIDE.take_variables(np.arange(3))

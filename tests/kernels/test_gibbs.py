@@ -22,15 +22,16 @@ def test_drawn():
 def test_assign_cells(n, levels, k, missing):
     cells = random_cells(n, levels, missing=missing)
     table, alpha = cells.likelihoods(k), np.random.default_rng(1).random(k) + 0.1
-    assigned, held = np.full(cells.codes.shape, 255, np.uint8), np.zeros((n, k))
+    columns = np.ascontiguousarray(cells.codes.T)
+    assigned, held = np.full(columns.shape, 255, np.uint8), np.zeros((n, k))
     counts = np.full((cells.n_rows, k), 7)
     for step in range(4):  # the first step finds no components, the others those of the one before
         *_, assigned, held, counts = agree(
-            gibbs.assign_cells, reference.assign_cells, cells.codes, cells.starts, cells.absent, table, alpha,
+            gibbs.assign_cells, reference.assign_cells, columns, cells.starts, cells.absent, table, alpha,
             np.uint64(2**63 + 5), step, assigned, held, counts,
         )  # fmt: skip
     present = cells.codes != cells.absent
-    assert (assigned[~present] == 255).all()
+    assert (assigned.T[~present] == 255).all()
     assert (held.sum(axis=1) == present.sum(axis=1)).all()
     assert counts.sum() == present.sum()
 

@@ -70,12 +70,12 @@ SCRIPT = """
 import numpy as np
 from mixmem.kernels import gibbs, streams
 state, bits = streams.mixed(np.uint64(2**64 - 1))
-codes = np.arange(24, dtype=np.uint8).reshape(6, 4) % 3
-assigned, held, counts = np.full((6, 4), 9, np.uint8), np.zeros((6, 2)), np.zeros((12, 2), np.int64)
+columns = np.arange(24, dtype=np.uint8).reshape(4, 6) % 3
+assigned, held, counts = np.full((4, 6), 9, np.uint8), np.zeros((6, 2)), np.zeros((12, 2), np.int64)
 table = np.linspace(0.1, 0.9, 24).reshape(12, 2)
 for step in range(5):
     gibbs.assign_cells(
-        codes, np.arange(4) * 3, np.full(4, -1), table, np.ones(2), 2**63 + 1, step, assigned, held, counts
+        columns, np.arange(4) * 3, np.full(4, -1), table, np.ones(2), 2**63 + 1, step, assigned, held, counts
     )
 print(int(state), int(bits), int(streams.stream(7, 8, 9)), assigned.ravel().tolist(), held.ravel().tolist())
 """

@@ -41,15 +41,15 @@ def exact_shares(theta, alpha, row_of):
 def test_cells_are_drawn_from_their_posterior_and_counted():
     theta = np.array([[0.8, 0.1], [0.2, 0.9], [0.6, 0.3], [0.4, 0.7], [0.5, 0.9], [0.5, 0.1]])
     alpha, starts, absent = np.array([0.7, 0.4]), np.array([0, 2, 4]), np.full(3, -1)
-    codes = np.tile(np.array([[0, 1, 1]], np.uint8), (20_000, 1))
-    assigned, row_counts = np.full(codes.shape, 255, np.uint8), np.zeros((len(codes), 2))
+    columns = np.repeat(np.array([[0], [1], [1]], np.uint8), 20_000, axis=1)
+    assigned, row_counts = np.full(columns.shape, 255, np.uint8), np.zeros((20_000, 2))
     counts = np.zeros((6, 2), np.int64)
     for step in range(30):
-        assign_cells(codes, starts, absent, theta, alpha, 7, step, assigned, row_counts, counts)
-    assert (row_counts == np.stack([(assigned == h).sum(axis=1) for h in range(2)], axis=1)).all()
+        assign_cells(columns, starts, absent, theta, alpha, 7, step, assigned, row_counts, counts)
+    assert (row_counts == np.stack([(assigned == h).sum(axis=0) for h in range(2)], axis=1)).all()
     for row in range(6):
         j = row // 2
-        assert (counts[row] == [((codes[:, j] == row % 2) & (assigned[:, j] == h)).sum() for h in range(2)]).all()
+        assert (counts[row] == [((columns[j] == row % 2) & (assigned[j] == h)).sum() for h in range(2)]).all()
     expected = exact_shares(theta, alpha, [0, 3, 5])
     found = ((alpha + row_counts) / (alpha.sum() + 3)).mean(axis=0)
     assert np.abs(found - expected).max() < 0.005

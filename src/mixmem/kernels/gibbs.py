@@ -7,7 +7,7 @@ import numpy as np
 from mixmem.kernels._numba import kernel
 from mixmem.kernels.streams import STRIDE, log_gamma_draw, mixed, mixed_bits, stream, unit
 
-_ROWS = 128  # rows whose cells of one column are drawn together: none waits for another
+_ROWS = 256  # rows whose cells of one column are drawn together: none waits for another
 
 
 @kernel
@@ -45,19 +45,20 @@ def _count_passed(targets, sums, passed):
 
 
 @kernel
-def assign_cells(codes, starts, absent, table, alpha, seed, step, assigned, row_counts, counts):
+def assign_cells(columns, starts, absent, table, alpha, seed, step, assigned, row_counts, counts):
     """Draw the component of every cell anew, given the row's other cells, theta and alpha, in place.
 
-    codes (n, p); starts (p,) where a column's codes begin in the table of likelihoods (rows, k), all positive; absent
-    (p,) the code of a missing cell, which gets no component; alpha (k,). Component h has weight theta_jch
-    (alpha_h + n_ih), n_ih the row's other cells in h. assigned (n, p) holds the components (k or more: none),
-    row_counts (n, k) the n_ih; counts (rows, k) receives the number of cells of each code in each component.
+    columns (p, n) holds the codes, one column of the data after the other; starts (p,) where a column's codes begin in
+    the table of likelihoods (rows, k), all positive; absent (p,) the code of a missing cell, which gets no component;
+    alpha (k,). Component h has weight theta_jch (alpha_h + n_ih), n_ih the row's other cells in h. assigned (p, n)
+    holds the components (k or more: none), row_counts (n, k) the n_ih; counts (rows, k) receives the number of cells
+    of each code in each component.
 
     A row's cells depend on each other, so that one row alone would wait for itself; _ROWS of them go side by side.
     """
-    n, p = codes.shape
+    p, n = columns.shape
     k = alpha.shape[0]
-    likelihoods = table.ravel()
+    likelihoods, counted = table.ravel(), counts.ravel()
     held, sums = np.empty((k, _ROWS)), np.zeros((k + 1, _ROWS))
     cells, passed = np.empty(_ROWS, np.uint64), np.empty(_ROWS, np.int64)
     states, strides, targets = np.empty(_ROWS, np.uint64), np.empty(_ROWS, np.uint64), np.empty(_ROWS)
@@ -69,13 +70,14 @@ def assign_cells(codes, starts, absent, table, alpha, seed, step, assigned, row_
             for h in range(k):
                 held[h, r] = row_counts[first + r, h] + alpha[h]
         for j in range(p):
+            codes, own = columns[j, first : first + rows], assigned[j, first : first + rows]
             for r in range(rows):
-                code, old = codes[first + r, j], assigned[first + r, j]
-                there = code != absent[j]
-                cells[r] = (starts[j] + code) * k if there else starts[j] * k
+                there = codes[r] != absent[j]
+                cells[r] = (starts[j] + codes[r]) * k if there else starts[j] * k
                 strides[r] = STRIDE if there else np.uint64(0)
-                if old < k:
-                    held[old, r] -= 1.0
+            for r in range(rows):
+                if own[r] < k:
+                    held[own[r], r] -= 1.0
             for h in range(k):
                 _add_weights(held[h, :rows], likelihoods, cells, np.uint64(h), sums[h], sums[h + 1, :rows])
             _draw_targets(states[:rows], strides, sums[k], targets)
@@ -85,9 +87,9 @@ def assign_cells(codes, starts, absent, table, alpha, seed, step, assigned, row_
             for r in range(rows):
                 if strides[r] > 0:
                     h = passed[r]
-                    assigned[first + r, j] = h
+                    own[r] = h
                     held[h, r] += 1.0
-                    counts[cells[r] // np.uint64(k), h] += 1
+                    counted[cells[r] + np.uint64(h)] += 1
         for r in range(rows):
             for h in range(k):
                 # a whole number: rounding must not add up
@@ -116,10 +118,10 @@ def rows_above(row_counts, above):
 def membership_posterior(codes, starts, absent, table, marks, alpha, n_warm, n_keep, tails, mean, error, bounds):
     """Fill mean, standard deviation (n, k) and quantiles (n, 2, k) of rows' memberships, theta and alpha given.
 
-    codes (n, p), starts, absent and table as in assign_cells, marks (rows,) what tells the table's rows apart, alpha
-    (k,), tails (2,) the quantiles' probabilities. The row's cells are sampled; given their numbers n_ih the memberships
-    are Dirichlet(alpha + n_i), of which one draw is taken in each of n_keep sweeps after n_warm. A row's stream is
-    seeded by what it holds: equal rows get equal values.
+    codes (n, p) row by row; starts, absent and table as in assign_cells, marks (rows,) what tells the table's rows
+    apart, alpha (k,), tails (2,) the quantiles' probabilities. The row's cells are sampled; given their numbers n_ih
+    the memberships are Dirichlet(alpha + n_i), of which one draw is taken in each of n_keep sweeps after n_warm. A
+    row's stream is seeded by what it holds: equal rows get equal values.
     """
     n, p = codes.shape
     k = alpha.shape[0]

@@ -22,7 +22,7 @@ from mixmem.data.kinds.base import Draw, LevelKind, NumberColumns, NumberKind, S
 from mixmem.data.soft_levels import rows_of, starts_of
 from mixmem.engine.rows import map_rows
 from mixmem.kernels.passes import add_features
-from mixmem.typing import Array, Positions
+from mixmem.typing import Array, Codes, Positions
 
 LEAST_PROBABILITY = 1e-6
 """No likelihood is taken below this, of a number relative to its most likely component: an estimate of zero does not
@@ -125,6 +125,11 @@ class LikelihoodTable:
         order = {id(kind): place for place, kind in enumerate(KINDS.values())}
         self.numbers = [self._numbers(by_kind[kind]) for kind in sorted(by_kind, key=order.__getitem__)]
         self.plain = not missing.any() and not self.numbers
+
+    @cached_property
+    def by_column(self) -> Codes:
+        """Return the codes (q, n), one column after the other."""
+        return np.ascontiguousarray(self.codes.T)
 
     def _rows_of_levels(self, levels: Positions) -> Positions:
         within = np.arange(len(self.level_theta)) - np.repeat(starts_of(self.level_sizes), self.level_sizes)

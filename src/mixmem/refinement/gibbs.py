@@ -259,7 +259,7 @@ class Chain:
         self.delta = first_delta if unknowns.contamination else unknowns.delta
         self.theta = clean_theta(theta, self.delta, cells.schema, least=1e-3)
         kind = np.uint16 if k > 250 else np.uint8
-        self.assigned = np.full((n, q), np.iinfo(kind).max, kind)
+        self.assigned = np.full((q, n), np.iinfo(kind).max, kind)
         self.row_counts = np.zeros((n, k))
         self.counts = np.zeros((cells.n_rows, k), np.int64)
         self.above = np.zeros((k, q), np.int64)
@@ -314,7 +314,7 @@ class Chain:
         """Draw the component of every cell given the others."""
         cells = self.cells
         assign_cells(
-            cells.codes, cells.starts, cells.absent, cells.likelihoods(self.noisy), self.alpha, self.cell_seed,
+            cells.by_column, cells.starts, cells.absent, cells.likelihoods(self.noisy), self.alpha, self.cell_seed,
             self.n_done, self.assigned, self.row_counts, self.counts,
         )  # fmt: skip
         self.n_done += 1

@@ -97,8 +97,10 @@ def _refining(table: Encoded, k: int, method: str | None) -> int:
     rows, cells = 8 * n * k, 8 * max(coding.soft.n_cells, coding.schema.n_rows) * k
     always = laid_out + 3 * (rows + cells)
     if method == "gibbs":
-        # per chain: components of cells, counts; per batch three records of theta, stacked for the diagnostics
-        return always + CHAINS * (n * draws + rows + 12 * cells) + 7 * CHAINS * batches_for(table.codes.size, k) * cells
+        # codes column by column; per chain components of cells, counts; per batch three records of theta, stacked for
+        # the diagnostics
+        by_column, batches = n * draws * table.codes.itemsize, 7 * batches_for(table.codes.size, k) * cells
+        return always + by_column + CHAINS * (n * draws + rows + 12 * cells + batches)
     if method == "integrated":  # modes, means and sums by row blocks
         return always + 2 * rows + 3 * cells + min(-(-n // ROW_BLOCK) * cells, max(WAVE_BYTES, cells))
     if method == "em":

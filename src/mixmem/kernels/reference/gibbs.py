@@ -12,19 +12,19 @@ def drawn(weights, target):
     return min(int(np.searchsorted(np.cumsum(weights), target, side="right")), len(weights) - 1)
 
 
-def assign_cells(codes, starts, absent, table, alpha, seed, step, assigned, row_counts, counts):
+def assign_cells(columns, starts, absent, table, alpha, seed, step, assigned, row_counts, counts):
     """Draw the component of every cell anew, given the row's other cells, theta and alpha, in place."""
     counts[:] = 0
-    for i, row in enumerate(codes):
+    for i, row in enumerate(columns.T):
         state = stream(seed, step, i)
         for j in np.flatnonzero(row != absent):
             cell = starts[j] + row[j]
-            if assigned[i, j] < len(alpha):
-                row_counts[i, assigned[i, j]] -= 1
+            if assigned[j, i] < len(alpha):
+                row_counts[i, assigned[j, i]] -= 1
             weights = (alpha + row_counts[i]) * table[cell]
             state, bits = mixed(state)
             h = drawn(weights, weights.sum() * unit(bits))
-            assigned[i, j] = h
+            assigned[j, i] = h
             row_counts[i, h] += 1
             counts[cell, h] += 1
 

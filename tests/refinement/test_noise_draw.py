@@ -41,6 +41,16 @@ def test_the_evidence_is_the_integral_over_theta(counts, error, eta):
     assert held.with_noise(1e-6) == pytest.approx(held.without_noise(), abs=0.01)
 
 
+def test_a_prior_much_stronger_than_the_cells_is_no_trouble():
+    """Levels with an order may have prior shapes of thousands."""
+    counts = np.array([[33.0], [189.0], [251.0], [80.0], [7.0]])
+    for strength in (4e3, 1e5):
+        held = NoiseCounts(counts, np.array([5]), strength * np.array([[0.05], [0.32], [0.47], [0.15], [0.01]]))
+        assert held.with_noise(1e-6) == pytest.approx(held.without_noise(), abs=0.01)
+        drawn = held.theta(0.01, np.random.default_rng(0))
+        assert drawn[:, 0] == pytest.approx(held.shapes[:, 0] / strength, abs=0.05)
+
+
 def test_without_noise_the_evidence_is_exact_and_theta_sums_to_one():
     for eta in (0.5, 2.0):
         held = NoiseCounts(np.array([[30.0], [3.0]]), np.array([2]), eta)

@@ -174,9 +174,12 @@ def _fill_part(tilt, count, noise, eta, from_zero, plain, nodes, weights):
         if count > 0.0:
             height += count * math.log((node + noise) / at)
         if low > 0.0:
-            height += (eta - 1.0) * math.log(max(node, 1e-300))
+            height += (eta - 1.0) * math.log(max(node, 1e-300) / mode)
         nodes[m], weights[m] = node, math.exp(height) * rule[1, m]
-    unit = eta * math.log(high) - math.log(eta) if low <= 0.0 else math.log(high - low)
+    if low <= 0.0:
+        unit = eta * math.log(high) - math.log(eta)
+    else:
+        unit = (eta - 1.0) * math.log(mode) + math.log(high - low)
     return count * math.log(at) - tilt * mode + unit
 
 

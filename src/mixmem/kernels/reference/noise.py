@@ -94,10 +94,12 @@ def _parts(tilts, counts, etas, bounds, noises, from_zero, rules, plain):
     nodes = low[..., None] + (high - low)[..., None] * np.where(zero, from_zero[rules, 0], plain[0])
     logs = counts[..., None] * np.log((nodes + noise[..., None]) / at[..., None])
     logs -= tilt[..., None] * (nodes - mode[..., None])
-    logs += np.where(zero, 0.0, (etas - 1.0)[..., None] * np.log(np.maximum(nodes, 1e-300)))
+    middle = np.where(zero[..., 0], 1.0, mode)
+    logs += np.where(zero, 0.0, (etas - 1.0)[..., None] * np.log(np.maximum(nodes, 1e-300) / middle[..., None]))
     weights = np.exp(logs) * np.where(zero, from_zero[rules, 1], plain[1])
     with np.errstate(divide="ignore"):
-        unit = np.where(zero[..., 0], etas * np.log(high) - np.log(etas), np.log(high - low))
+        within = (etas - 1.0) * np.log(middle) + np.log(high - low)
+        unit = np.where(zero[..., 0], etas * np.log(high) - np.log(etas), within)
     return nodes, weights, counts * np.log(at) - tilt * mode + unit
 
 

@@ -32,6 +32,15 @@ def measured(value: float, scale: float) -> str:
     return f"{value:,.0f}" if 100 <= abs(value) < 1e9 else f"{value:.3g}"
 
 
+def counted(count: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "column"), counted(1200, "row")
+    ('1 column', '1,200 rows')
+    """
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def short(text: str, longest: int = LONGEST) -> str:
     """A name, cut where it is longer than anyone reads."""
     return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -576,6 +576,30 @@ def test_info_names_every_problem(tmp_path, capsys):
     refused(capsys, "--kind: there is no column 'd'", "info", tmp_path / "d.csv", "--kind", "d=count")
 
 
+def test_info_says_of_each_column_why_none_is_left(tmp_path, capsys):
+    (tmp_path / "d.csv").write_text("name,same,gaps\n" + "\n".join(f"id{i},7," for i in range(30)))
+    code, out, err = run(capsys, "info", tmp_path / "d.csv")
+    assert (code, "usable variables  0" in out) == (2, True)
+    assert "d.csv: 30 rows, 3 columns" in out
+    for text in ("column 'name' has a different value", "column 'same' is constant", "column 'gaps' has nothing in it"):
+        assert text in err
+    message = (
+        "0 of 3 columns can be fitted; expected at least 2: column 'name' has a different value in each of its 30 rows, "
+        "as an identifier has; column 'same' is constant: it holds '7' wherever it is not missing; column 'gaps' has "
+        "nothing in it"
+    )
+    refused(capsys, message, "fit", tmp_path / "d.csv", "-k", "2", "--out", tmp_path / "fit")
+
+
+def test_years_with_gaps_are_names_of_columns(tmp_path, capsys):
+    years = [1970, 1971, 1972, 1974, 1975, 1976, 1978, 1979]
+    rows = "\n".join(f"land{i}," + ",".join(str((i + year % 2) % 3) for year in years) for i in range(30))
+    (tmp_path / "d.csv").write_text("land," + ",".join(map(str, years)) + "\n" + rows)
+    _, out, _ = run(capsys, "info", tmp_path / "d.csv")
+    assert "d.csv: 30 rows, 9 columns" in out
+    assert "\n1974 " in out
+
+
 # --- Numbers, missing cells, weights
 
 MIXED = ["--counts", 4, "--continuous", 4, "--missing", 0.1]

@@ -179,9 +179,7 @@ def test_maxima_that_lie_apart_are_told():
 def test_copies_are_told():
     (notice,) = told(structure=replace(THERE, copies=(["a", "b", "c"], ["d", "e"])))
     assert (notice.code, notice.severity) == ("copied-variables", "minor")
-    assert notice.text.startswith(
-        "'a', 'b' and 'c' say the same in every row, and so do the columns of 1 further group: "
-    )
+    assert notice.text.startswith("'a', 'b' and 'c' say the same in every row; so do 'd' and 'e': ")
 
 
 @pytest.mark.parametrize(

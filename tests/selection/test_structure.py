@@ -116,7 +116,8 @@ def test_copies_are_held_by_enough_rows_and_told_truly():
             here = "in the 60 rows that hold them"
             assert found.together == ("say the same in every row", f"rise together {here}", f"say the same {here}")
             assert copies_told(found.copies, found.together) == (
-                "'c0' and 'word' say the same in every row, and much the same do the columns of 2 further groups"
+                f"'c0' and 'word' say the same in every row; 'week' and 'later' rise together {here}; "
+                f"'score' and 'again' say the same {here}"
             )
     # where one is missing, and the other holds its largest value, they are no copies
     apart = frame.assign(other=frame["score"].where(frame["score"] < frame["score"].max()))

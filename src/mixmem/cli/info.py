@@ -22,7 +22,7 @@ from mixmem.data.table_checks import IGNORED, MIN_VARIABLES, without_weights
 from mixmem.errors import InputError, TableWarning
 from mixmem.moments.anchors import largest_k
 from mixmem.progress import current
-from mixmem.words import listing, one_line, plain_number, quoted, short
+from mixmem.words import counted, listing, one_line, plain_number, quoted, short
 
 MOST_LINES = 40
 """Variables listed in full; of a wider table the first ones."""
@@ -97,6 +97,8 @@ def _encode_what_can_be(table: Table, described: Described, weights: np.ndarray 
             f"{usable} usable variable{'s' * (usable != 1)}; expected at least {MIN_VARIABLES}: memberships show "
             "in how variables go together"
         )
+        if not usable:
+            problems += encoded.remarks
     return encoded, problems
 
 
@@ -152,7 +154,8 @@ def _head(data: str, table: Table, facts: Facts, weight: str | None) -> list[str
     unit, scale = next((u, s) for u, s in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)) if size >= s or s == 1.0)
     schema = encoded.schema
     lines = [
-        f"{'standard input' if data == '-' else data}: {table.n_rows:,} rows, {table.n_columns:,} columns",
+        f"{'standard input' if data == '-' else data}: {counted(table.n_rows, 'row')}, "
+        f"{counted(table.n_columns, 'column')}",
         f"  usable variables  {schema.n_variables:,}{_kinds(schema)}",
     ]
     if encoded.weights is not None:

@@ -55,6 +55,17 @@ class Useless:
         return InputError(f"column {self.name!r} {self.is_so}{self.expected}")
 
 
+def too_few_columns(n_kept: int, least: int, useless: Sequence[Useless]) -> InputError:
+    """Return what is said where columns of no use leave fewer than a fit takes, all of them named."""
+    if len(useless) == 1:
+        return useless[0].refusal
+    reasons = [f"column {each.name!r} {each.is_so}" for each in useless[:MOST_NAMED]]
+    if (more := len(useless) - MOST_NAMED) > 0:
+        reasons.append(f"and so on for {more:,} more")
+    count = f"{n_kept:,} of {n_kept + len(useless):,} columns can be fitted"
+    return InputError(f"{count}; expected at least {least}: {'; '.join(reasons)}")
+
+
 def constant_column(name: str, level: str) -> Useless:
     """Return what is said of a column that holds one value."""
     return Useless(

@@ -148,14 +148,18 @@ def _decimal(records: Sequence[Sequence[str]], separator: str) -> str:
     return "," if not english and any(DECIMAL_COMMA.fullmatch(field) for field in fields) else "."
 
 
+RISING = 8
+"""Whole numbers of a first line that rise from each to the next: so many are hardly a row."""
+
+
 def _has_header(records: Sequence[Sequence[str]], decimal: str) -> bool:
     """Whether the first line holds names: it does not if each of its fields could stand in its column below.
 
-    That is so of a value that comes again there, and of a number above numbers; 0, 1, 2, ... and 2019, 2021, 2023, ...
-    are names.
+    That is so of a value that comes again there, and of a number above numbers; 0, 1, 2, ..., 2019, 2021, 2023, ...
+    and many numbers that rise are names.
     """
     first, rest = records[0] if records else [], records[1:]
-    if not rest or first[0] == "" or _consecutive(first):
+    if not rest or first[0] == "" or _counted(first):
         return True
     columns = [[record[j] for record in rest if j < len(record) and record[j]] for j in range(len(first))]
     fits = [_fits(field, set(column), decimal) for field, column in zip(first, columns, strict=True)]
@@ -164,11 +168,14 @@ def _has_header(records: Sequence[Sequence[str]], decimal: str) -> bool:
     return not telling or not all(telling) or 2 * sum(fits) < len(fits)
 
 
-def _consecutive(first: Sequence[str]) -> bool:
-    if len(first) < 3 or not all(field.isascii() and field.isdigit() for field in first):
+def _counted(first: Sequence[str]) -> bool:
+    """Return whether the fields of a first line count columns: by equal steps, or all rising, as years with gaps do."""
+    named = 0 if first[0].isdigit() else 1  # the rows' names may have a name before
+    numbers = first[named:]
+    if len(numbers) < 3 or not all(field.isascii() and field.isdigit() for field in numbers):
         return False
-    steps = {int(right) - int(left) for left, right in pairwise(first)}
-    return len(steps) == 1 and steps.pop() > 0
+    steps = {int(right) - int(left) for left, right in pairwise(numbers)}
+    return min(steps) > 0 and (len(numbers) >= RISING or (not named and len(steps) == 1))
 
 
 def _fits(field: str, column: set[str], decimal: str) -> bool:

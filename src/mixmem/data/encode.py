@@ -16,7 +16,7 @@ import numpy as np
 from mixmem.data.asked import Asked, UnknownLevels
 from mixmem.data.coding import Coding, ColumnCoding
 from mixmem.data.column_coders import as_numbers
-from mixmem.data.column_refusals import Judged
+from mixmem.data.column_refusals import Judged, too_few_columns
 from mixmem.data.columns import Columns, columns_of
 from mixmem.data.declared import kind_and_order, kinds_by_column
 from mixmem.data.kinds.base import MAX_CODES
@@ -253,7 +253,7 @@ def _useful(table: Table, asked: Asked) -> tuple[Table, list[Columns], list[Colu
         return table, groups, [found[position] for position in range(table.n_columns)]
     kept = [j for j in range(table.n_columns) if j not in useless]
     if len(kept) < MIN_VARIABLES:
-        raise next(iter(useless.values())).refusal
+        raise too_few_columns(len(kept), MIN_VARIABLES, [useless[j] for j in sorted(useless)])
     rest = replace(asked, judged=Judged(strict=True))
     return _useful(table.take(kept), rest)
 

@@ -176,11 +176,10 @@ def _fill_part(tilt, count, noise, eta, from_zero, plain, nodes, weights):
         if low > 0.0:
             height += (eta - 1.0) * math.log(max(node, 1e-300) / mode)
         nodes[m], weights[m] = node, math.exp(height) * rule[1, m]
+    top = count * math.log(at) - tilt * mode
     if low <= 0.0:
-        unit = eta * math.log(high) - math.log(eta)
-    else:
-        unit = (eta - 1.0) * math.log(mode) + math.log(high - low)
-    return count * math.log(at) - tilt * mode + unit
+        return top + (eta * math.log(high) - math.log(eta))
+    return top + ((eta - 1.0) * math.log(mode) + math.log(high - low))
 
 
 @kernel

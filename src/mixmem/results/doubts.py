@@ -209,7 +209,7 @@ def _components(fit: Evidence) -> Iterator[Notice]:
         yield Notice(
             "empty-component", "serious",
             f"{_named(np.flatnonzero(empty))} {_is(empty.sum())} empty: less than "
-            f"{max(EMPTY_SHARE, EMPTY_ROWS / total):.1%} of the memberships each",
+            f"{max(EMPTY_SHARE, EMPTY_ROWS / total):.1%} of the memberships{' each' * int(empty.sum() > 1)}",
             f"fit {len(shares) - int(empty.sum())} components instead",
         )  # fmt: skip
     if x is not None:

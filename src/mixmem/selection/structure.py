@@ -46,6 +46,8 @@ COMPARED_ROWS, COPIED_ROWS, HELD_ROWS, HELD_SHARE = 500, 5, 20, 0.05
 many rows, and which share of all, must hold copies: fewer rise together by chance where columns are related."""
 SAME = "say the same in every row"
 """What copies do, if nothing else is said of them."""
+MOST_GROUPS = 6
+"""Groups of copies that are named."""
 RARE = 5.0
 """Rows below which a level has less say: chance makes much of a few."""
 
@@ -180,14 +182,19 @@ def copies_told(copies: Sequence[list[str]], together: Sequence[str] = ()) -> st
     """Say which columns go together as copies do, and how.
 
     >>> copies_told([["a", "b"], ["c", "d"], ["e", "f"]])
-    "'a' and 'b' say the same in every row, and so do the columns of 2 further groups"
+    "'a' and 'b' say the same in every row; so do 'c' and 'd'; so do 'e' and 'f'"
     >>> copies_told([["a", "b"]], ["rise together in the 40 rows that hold them"])
     "'a' and 'b' rise together in the 40 rows that hold them"
     """
-    ways, more = together or [SAME] * len(copies), len(copies) - 1
-    do = "so do" if len(set(ways)) == 1 else "much the same do"
-    further = f", and {do} the columns of {more} further group{'s' * (more > 1)}" if more else ""
-    return f"{listed(map(repr, copies[0]))} {ways[0]}{further}"
+    ways = together or [SAME] * len(copies)
+    if len(set(ways)) == 1:
+        said = [f"{listed(map(repr, copies[0]))} {ways[0]}"]
+        said += [f"so do {listed(map(repr, group))}" for group in copies[1:MOST_GROUPS]]
+    else:
+        said = [f"{listed(map(repr, group))} {way}" for group, way in zip(copies, ways, strict=True)][:MOST_GROUPS]
+    if (more := len(copies) - MOST_GROUPS) > 0:
+        said.append(f"much the same do the columns of {more} further group{'s' * (more > 1)}")
+    return "; ".join(said)
 
 
 def _pattern(codes: NDArray[np.generic], absent: int, number: bool) -> bytes | None:

@@ -584,9 +584,9 @@ def test_info_says_of_each_column_why_none_is_left(tmp_path, capsys):
     for text in ("column 'name' has a different value", "column 'same' is constant", "column 'gaps' has nothing in it"):
         assert text in err
     message = (
-        "0 of 3 columns can be fitted; expected at least 2: column 'name' has a different value in each of its 30 rows, "
-        "as an identifier has; column 'same' is constant: it holds '7' wherever it is not missing; column 'gaps' has "
-        "nothing in it"
+        "0 of 3 columns can be fitted; expected at least 2: column 'name' has a different value in each of its 30 "
+        "rows, as an identifier has; column 'same' is constant: it holds '7' wherever it is not missing; "
+        "column 'gaps' has nothing in it"
     )
     refused(capsys, message, "fit", tmp_path / "d.csv", "-k", "2", "--out", tmp_path / "fit")
 
@@ -1141,7 +1141,7 @@ def test_choose_k_says_of_the_table_what_info_says(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--from", 5, "--to", 3), "at least two numbers of components"),
+        (("--from", 5, "--to", 3), "--from 5 --to 3 leaves nothing to choose from"),
         (("--from", 0), "'--from'"),
         (("--to", "many"), "'--to'"),
         (("--alpha0", "much"), "--alpha0 is auto or a positive number"),

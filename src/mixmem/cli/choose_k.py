@@ -16,6 +16,7 @@ from mixmem.cli.facts import Facts
 from mixmem.cli.reading import Described
 from mixmem.cli.table_warnings import looked_at
 from mixmem.engine.local import threads
+from mixmem.errors import InputError
 from mixmem.parameters import check_parameters
 from mixmem.progress import current
 from mixmem.records import plain
@@ -58,7 +59,12 @@ def run_choice(
 ) -> ChoiceRun:
     """Read once and choose; ``settings`` are the parameters of :func:`mixmem.choose_k`."""
     described = described or Described()
-    check_candidates(settings["k_range"], settings["n_splits"])  # before the data are read: that may take long
+    smallest, largest = settings["k_range"]
+    if smallest >= largest:
+        raise InputError(
+            f"--from {smallest} --to {largest} leaves nothing to choose from; expected a larger number after --to"
+        )
+    check_candidates((smallest, largest), settings["n_splits"])  # before the data are read: that may take long
     check_parameters({name: settings[name] for name in ("alpha0", "random_state", "n_jobs", "memory_limit")})
     progress = current()
     with progress.stage("reading"):

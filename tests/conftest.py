@@ -11,7 +11,7 @@ from mixmem.engine import local
 from mixmem.refinement import gibbs
 from mixmem.selection import halves
 
-MOST_WORK = halves.MOST_WORK
+AS_USERS_HAVE_IT = {name: getattr(halves, name) for name in ("MOST_WORK", "SMALL_WORK", "MOST_SPLITS")}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -45,8 +45,22 @@ def _less_work_without_the_jit() -> Iterator[None]:
 
 @pytest.fixture
 def halves_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hold fits against halves of their rows as users have it, where kernels are plain Python, too."""
-    monkeypatch.setattr(halves, "MOST_WORK", MOST_WORK)
+    """Hold fits against halves of their rows as users have it, where kernels are plain Python or halves quick, too."""
+    for name, value in AS_USERS_HAVE_IT.items():
+        monkeypatch.setattr(halves, name, value)
+
+
+@pytest.fixture(scope="module")
+def quick_halves() -> Iterator[None]:
+    """Look at halves of a small table's rows as at those of a larger one: by moments, and sampled where these leave
+    doubts; and of one split, not up to five. Sampled halves take three quarters of a small table's fit.
+
+    For files that test something else; a test in one of them for which halves count asks for ``halves_looked_at``.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(halves, "SMALL_WORK", 0)
+        patch.setattr(halves, "MOST_SPLITS", 1)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,8 @@ from mixmem.progress import BarProgress, LineProgress, Progress, current
 from mixmem.results.simulate import simulate_gdlm
 from mixmem.selection.n_components import KChoice
 
+pytestmark = pytest.mark.usefixtures("quick_halves")
+
 K = 2
 FILES = ["alpha.csv", "fit.json", "intervals.csv", "memberships.csv", "model.mixmem", "report.html", "theta.csv"]
 COMPONENTS = ["component_1", "component_2"]
@@ -43,6 +45,20 @@ def fitted(table, tmp_path_factory):
     arguments = ["fit", str(folder / "data.csv"), "-k", "2", "--id", "who", "--alpha0", "0.2", "--out"]
     assert main([*arguments, str(folder / "fit"), "--quiet"]) == 0
     return folder
+
+
+BY_EM = ["-k", "2", "--id", "who", "--alpha0", "0.2", "--refine", "em"]
+"""Options of fits that are quick, where what is tested does not depend on how a fit is refined."""
+
+
+@pytest.fixture(scope="module")
+def told(fitted, tmp_path_factory):
+    """Exit code, standard output and standard error of a fit with --strict, and its folder."""
+    folder, out, err = tmp_path_factory.mktemp("told") / "o", io.StringIO(), io.StringIO()
+    arguments = ["fit", str(fitted / "data.csv"), "-k", "2", "--id", "who", "--alpha0", "0.2", "--out", str(folder)]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([*arguments, "--strict"])
+    return code, out.getvalue(), err.getvalue(), folder
 
 
 def run(capsys, *arguments):
@@ -125,8 +141,7 @@ def test_the_table_is_read_once(monkeypatch, fitted, tmp_path, capsys):
     monkeypatch.setattr(
         files, "read_file", lambda source, dialect: (calls.append(source), original(source, dialect))[1]
     )
-    arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--alpha0", 0.2, "--out", tmp_path / "o"]
-    assert run(capsys, *arguments, "--quiet") == (0, "", "")
+    assert run(capsys, "fit", fitted / "data.csv", *BY_EM, "--out", tmp_path / "o", "--quiet") == (0, "", "")
     assert len(calls) == 1
 
 
@@ -151,7 +166,10 @@ def test_files_of_a_fit(fitted, table):
 @pytest.mark.slow
 def test_files_need_no_extra(fitted, tmp_path):
     """A plain install has no pyarrow, which polars asks for when it takes a pandas frame."""
-    blocked = "import sys; sys.modules['pyarrow'] = None; from mixmem.cli import main; sys.exit(main(sys.argv[1:]))"
+    blocked = (
+        "import sys; sys.modules['pyarrow'] = None; from mixmem.cli import main; from mixmem.selection import halves; "
+        "halves.SMALL_WORK, halves.MOST_SPLITS = 0, 1; sys.exit(main(sys.argv[1:]))"
+    )
     arguments = ["fit", str(fitted / "data.csv"), "-k", "2", "--id", "who", "--alpha0", "0.2", "--quiet"]
     ended = subprocess.run([sys.executable, "-c", blocked, *arguments, "--out", str(tmp_path / "fit")], check=False)
     assert ended.returncode == 0
@@ -179,9 +197,9 @@ def test_fit_json_tells_everything(fitted):
 
 
 @pytest.mark.slow
-def test_what_fit_prints(fitted, tmp_path, capsys):
-    arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--alpha0", 0.2, "--out", tmp_path / "o"]
-    code, out, err = run(capsys, *arguments)
+def test_what_fit_prints(fitted, told, tmp_path, capsys):
+    code, out, err, folder = told
+    arguments = ["fit", fitted / "data.csv", *BY_EM, "--out", tmp_path / "o"]
     assert code == 0
     assert err.startswith("mixmem: warning: 1 level(s) occur in fewer than 5 rows and are learned poorly, in 'x8'")
     assert err.count("\n") == 1  # no terminal looks, so no bars
@@ -196,7 +214,7 @@ def test_what_fit_prints(fitted, tmp_path, capsys):
     ):
         assert text in out
     assert "converged" in out
-    assert str(tmp_path / "o") in out
+    assert str(folder) in out
     code, _, err = run(capsys, *arguments, "--verbose")
     assert code == 0
     assert "mixmem: reading:" in err
@@ -936,8 +954,7 @@ def test_a_fit_of_genotypes_is_written_if_cross_validation_fails(monkeypatch, ge
 def test_values_that_are_not_finite_do_not_lose_a_fit(monkeypatch, fitted, tmp_path, capsys):
     impossible = np.array([-np.inf]), np.zeros(1)
     monkeypatch.setattr("mixmem.models._fitted.Fitted.score_samples", lambda *_, **__: impossible)
-    arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--alpha0", 0.2, "--out", tmp_path / "o"]
-    assert run(capsys, *arguments, "--quiet")[0] == 0
+    assert run(capsys, "fit", fitted / "data.csv", *BY_EM, "--out", tmp_path / "o", "--quiet")[0] == 0
     assert json.loads((tmp_path / "o" / "fit.json").read_text())["log_likelihood"]["mean_of_rows"] is None
 
 
@@ -1240,9 +1257,8 @@ def test_a_table_of_noise_is_told_first_and_everywhere(noise, refine, tmp_path, 
     assert (tmp_path / "o" / "model.mixmem").exists()
 
 
-def test_strict_says_nothing_of_a_good_fit(fitted, tmp_path, capsys):
-    arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--alpha0", 0.2, "--out", tmp_path / "o"]
-    code, out, _ = run(capsys, *arguments, "--strict")
+def test_strict_says_nothing_of_a_good_fit(told):
+    code, out, *_ = told
     assert (code, "WARNING" in out) == (0, False)
 
 

@@ -18,6 +18,8 @@ from mixmem.data.kinds.categorical import Categorical
 from mixmem.errors import InputError
 from mixmem.results.simulate import draw_values
 
+pytestmark = pytest.mark.usefixtures("quick_halves")
+
 ROOT = Path(mixmem.__file__).parent
 
 
@@ -176,6 +178,7 @@ def test_the_number_of_components_is_chosen(drawn):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("halves_looked_at")
 def test_the_same_bits_at_any_number_of_threads(drawn):
     one, two = (
         GDLM(K, alpha0=0.6, variables=KINDS_OF, random_state=0, n_jobs=jobs).fit(drawn[0])._theta for jobs in (1, 2)

@@ -16,6 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from mixmem import GDLM, InputError, simulate_gdlm, simulate_mixed
 from mixmem.refinement import choose
 
+pytestmark = pytest.mark.usefixtures("quick_halves")
+
 
 @pytest.fixture(scope="module")
 def frame():

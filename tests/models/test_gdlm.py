@@ -22,6 +22,8 @@ from sklearn.utils.estimator_checks import (
 
 from mixmem import GDLM, FitWarning, InputError, TableWarning, load, rmse, simulate_gdlm
 
+pytestmark = pytest.mark.usefixtures("quick_halves")
+
 TABLE = simulate_gdlm(800, 20, 3, random_state=0)
 SMALL = simulate_gdlm(150, 9, 3, random_state=0)
 
@@ -109,6 +111,7 @@ def test_arrays_and_frames_give_the_same_model():
     assert (fitted().alpha_ == GDLM(3, alpha0=0.3, random_state=0).fit(TABLE.codes).alpha_).all()
 
 
+@pytest.mark.usefixtures("halves_looked_at")
 @pytest.mark.parametrize(
     "options",
     [

@@ -14,6 +14,8 @@ from mixmem import GDLM, InputError, choose_k, encode, first_moments, load, n_st
 from mixmem.data.coding import Coding
 from mixmem.data.kinds.base import MOST_SOFT
 
+pytestmark = pytest.mark.usefixtures("quick_halves")
+
 K = 3
 
 

@@ -9,6 +9,8 @@ import pytest
 from mixmem import GDLM, encode, goodness_of_fit, rmse, simulate_gdlm
 from mixmem.results.simulate import simulate_mixed
 
+pytestmark = pytest.mark.usefixtures("quick_halves")
+
 TABLE = simulate_gdlm(2000, 25, 3, random_state=0)
 LOST = TABLE.frame.mask(np.random.default_rng(0).random(TABLE.frame.shape) < 0.3)
 MIXED = simulate_mixed(600, 3, n_categorical=5, n_count=5, n_continuous=5, missing=0.15, random_state=2)

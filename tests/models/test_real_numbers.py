@@ -10,6 +10,8 @@ from mixmem import GDLM, align_components, encode, learn_coding, load
 from mixmem.cli import main
 from mixmem.results.distinctive import spread_of_variables
 
+pytestmark = pytest.mark.usefixtures("quick_halves")
+
 K, ALPHA = 3, 0.3
 WAYS = [None, "em", pytest.param("gibbs", marks=pytest.mark.slow)]
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]

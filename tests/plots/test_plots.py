@@ -8,6 +8,8 @@ from mixmem import GDLM, simulate_gdlm
 from mixmem.plots import ChooseKPlot, ComparePlot, ConvergencePlot, ProfilePlot, StructurePlot, colour, group_colour
 from mixmem.plots.style import COLOURS, blank
 
+pytestmark = pytest.mark.usefixtures("quick_halves")
+
 
 @pytest.fixture(scope="module")
 def drawn():

@@ -11,6 +11,8 @@ from mixmem.cli import main
 from mixmem.results.covariates import Design, Score, mean_memberships_given
 from mixmem.results.simulate import simulate_gdlm
 
+pytestmark = pytest.mark.usefixtures("quick_halves")
+
 
 def two_groups(seed, n=800, p=15, k=3):
     """A table of two groups whose Dirichlet means differ, the groups, their means (2, k), and theta."""

@@ -13,6 +13,8 @@ from mixmem.plots import goodness_figure
 from mixmem.results.goodness import MOST_PAIRS, pair_counts, tile_pairs
 from mixmem.results.simulate import draw_codes
 
+pytestmark = pytest.mark.usefixtures("quick_halves")
+
 
 def compared(drawn, theta=None, alpha=None, **options):
     return goodness_of_fit(

@@ -8,36 +8,42 @@ import pytest
 from mixmem import InputError, TopicModel, align_components, simulate_documents
 from mixmem.results.topic_groups import by_groups, group_names
 
-DRAWN = simulate_documents(800, 120, 4, length=100, beta=0.2, random_state=1)
-MODEL = TopicModel(4, random_state=0).fit(DRAWN.counts)
-TRUTH = DRAWN.components[align_components(MODEL.components_.T, DRAWN.components.T)]
+
+@pytest.fixture(scope="module")
+def drawn():
+    return simulate_documents(800, 120, 4, length=100, beta=0.2, random_state=1)
 
 
-def test_intervals_hold_the_truth():
+@pytest.fixture(scope="module")
+def model(drawn):
+    return TopicModel(4, random_state=0).fit(drawn.counts)
+
+
+def test_intervals_hold_the_truth(drawn, model):
     """95 % intervals of words with 20 tokens or more: at least 88 %, where chance of this many gives 95 +- 3."""
-    table = MODEL.intervals()
+    table = model.intervals()
     assert table.columns.tolist() == ["topic", "word", "estimate", "standard_error", "lower", "upper"]
-    frequent = table["estimate"].to_numpy() * MODEL.report_.tokens / 4 > 20
-    truth = TRUTH.ravel()
+    frequent = table["estimate"].to_numpy() * model.report_.tokens / 4 > 20
+    truth = drawn.components[align_components(model.components_.T, drawn.components.T)].ravel()
     held = ((table["lower"] <= truth) & (truth <= table["upper"]))[frequent]
     assert held.mean() > 0.88
-    narrow = MODEL.intervals(level=0.5)
+    narrow = model.intervals(level=0.5)
     assert (narrow["upper"] <= table["upper"]).all()
 
 
-def test_differences_are_against_the_nearest_other_topic():
-    table = MODEL.differences()
+def test_differences_are_against_the_nearest_other_topic(drawn, model):
+    table = model.differences()
     row = table[(table["topic"] == 2)].iloc[0]
-    w = MODEL.words_.index(row["word"])
-    logs = np.log2(MODEL.components_[:, w])
+    w = model.words_.index(row["word"])
+    logs = np.log2(model.components_[:, w])
     others = [h for h in range(4) if h != 1]
     nearest = min(others, key=lambda h: abs(logs[1] - logs[h]))
     assert row["versus"] == nearest + 1
     assert row["log2_fold_change"] == pytest.approx(logs[1] - logs[nearest])
     with pytest.raises(InputError, match="differs from no other"):
-        TopicModel(1, random_state=0).fit(DRAWN.counts).differences()
+        TopicModel(1, random_state=0).fit(drawn.counts).differences()
     with pytest.raises(InputError, match="level is the share"):
-        MODEL.intervals(level=2)
+        model.intervals(level=2)
 
 
 def test_groups_of_documents():

@@ -22,6 +22,8 @@ from mixmem.results.uncertainty import (
     symmetric_interval,
 )
 
+pytestmark = pytest.mark.usefixtures("quick_halves")
+
 TABLE = simulate_gdlm(1000, 15, 3, random_state=5)
 
 

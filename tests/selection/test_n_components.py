@@ -66,7 +66,7 @@ def test_the_same_on_any_number_of_threads_and_from_a_file(found, table, tmp_pat
 
 
 def test_alpha0_given_is_used_and_kinds_are_checked(table):
-    given = choose_k(table.frame, [2, 3], alpha0=0.3, variables={"x1": "ordinal"}, n_splits=1, random_state=1)
+    given = choose_k(table.frame[:200], [2, 3], alpha0=0.3, variables={"x1": "ordinal"}, n_splits=1, random_state=1)
     assert given.alpha0 == 0.3
     assert "alpha0" not in given.seconds
     with pytest.raises(InputError, match="no variable 'nothing'"):
@@ -207,7 +207,7 @@ def test_of_a_large_table_a_part_is_taken_and_said(monkeypatch, table):
 
 
 def test_numbers_the_variables_cannot_carry_are_left_out(table):
-    few = choose_k(table.codes[:, :4], (2, 12), alpha0=0.3, n_splits=1, random_state=0)
+    few = choose_k(table.codes[:250, :4], (2, 12), alpha0=0.3, n_splits=1, random_state=0)
     assert few.table["k"].max() < 12
     assert "Not tried: k = " in few.reason
     assert few.table["singular_value"].notna().sum() < len(few.table) + 1

@@ -16,8 +16,6 @@ README = (ROOT / "README.md").read_text()
 RUN = ["docs/tutorial.md", "docs/survey.md", "docs/page.md"]
 """Pages whose snippets are run, beside the README's."""
 
-pytestmark = pytest.mark.usefixtures("quick_halves")
-
 
 def snippets(text: str) -> list[tuple[str, str]]:
     return re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)

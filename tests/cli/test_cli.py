@@ -268,6 +268,7 @@ def test_the_first_compilation_is_announced(monkeypatch, fitted, tmp_path, capsy
     assert run(capsys, *arguments, "--quiet")[2] == ""
     monkeypatch.undo()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("numba.config.DISABLE_JIT", 0)
     assert not kernels.compiled()
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / f"simplex.f-1.py3{sys.version_info.minor}.nbi").touch()

@@ -19,6 +19,7 @@ def test_latent_classes_are_a_start_where_rows_turn_out_unmixed(alpha, ways, mon
     assert (model.alpha0_ < 0.1) == bool(ways)
 
 
+@pytest.mark.usefixtures("halves_looked_at")
 def test_halves_of_a_small_table_are_starts_even_where_they_agree():
     model = GDLM(3, alpha0=0.6, random_state=0).fit(simulate_gdlm(400, 15, 3, alpha=0.2, random_state=1).encoded)
     ways = [start.way for start in model.report_.refine.starts]

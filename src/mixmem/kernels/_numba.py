@@ -32,7 +32,10 @@ COMPILING = "compiling kernels for this machine, once (about 20 s)"
 
 
 def compiled() -> bool:
-    """Return whether numba has left compiled kernels where it may: beside them, or in its own folder."""
+    """Return whether no kernel waits to be compiled: numba has left them beside the sources or in its own folder, or
+    they run as plain Python."""
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return True
     pattern = f"*.py{sys.version_info.major}{sys.version_info.minor}.nbi"
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return any(Path(chosen).rglob(pattern))

@@ -1258,8 +1258,10 @@ def test_a_table_of_noise_is_told_first_and_everywhere(noise, refine, tmp_path, 
     assert (tmp_path / "o" / "model.mixmem").exists()
 
 
-def test_strict_says_nothing_of_a_good_fit(told):
-    code, out, *_ = told
+@pytest.mark.usefixtures("halves_looked_at")
+def test_strict_says_nothing_of_a_good_fit(fitted, tmp_path, capsys):
+    arguments = ["fit", fitted / "data.csv", "-k", 2, "--id", "who", "--alpha0", 0.2, "--out", tmp_path / "o"]
+    code, out, _ = run(capsys, *arguments, "--strict")
     assert (code, "WARNING" in out) == (0, False)
 
 

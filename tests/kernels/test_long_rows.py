@@ -44,7 +44,7 @@ def test_the_mean_of_two_components_is_that_of_the_density(strength):
     arguments = cells.codes, cells.starts, cells.absent, table, alpha, 50, 1e-10
     long_rows.posterior_memberships(*arguments, means, *outputs(20))
     simplex.memberships(*arguments, modes, *outputs(20))
-    grid = (np.arange(4_000) + 0.5) / 4_000
+    grid = (np.arange(20_000) + 0.5) / 20_000
     own = table[cells.starts + cells.codes]
     logs = np.log(own[:, :, :1] * grid + own[:, :, 1:] * (1.0 - grid)).sum(axis=1)
     logs += (alpha[0] - 1.0) * np.log(grid) + (alpha[1] - 1.0) * np.log(1.0 - grid)

@@ -15,12 +15,6 @@ pytestmark = pytest.mark.usefixtures("quick_halves")
 K, ALPHA = 3, 0.3
 WAYS = [None, "em", pytest.param("gibbs", marks=pytest.mark.slow)]
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
-SEEDS_AND_WAYS = [
-    pytest.param(seed, way, marks=pytest.mark.slow if seed or way == "gibbs" else ())
-    for seed in range(3)
-    for way in (None, "em", "gibbs")
-    if seed < 2 or way != "gibbs"  # sampling takes longest
-]
 
 
 def drawn(seed, n_rows=1500, n_columns=10):
@@ -53,7 +47,8 @@ def fitted(frame, refine, **others):
 # --- Atoms
 
 
-@pytest.mark.parametrize(("seed", "refine"), SEEDS_AND_WAYS, ids=str)
+@pytest.mark.parametrize("refine", WAYS, ids=str)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_value_that_half_of_the_rows_hold_spends_no_component(seed, refine):
     frame, memberships = with_hours(seed)
     model = fitted(frame, refine)
@@ -172,11 +167,12 @@ def test_no_spread_below_the_resolution(refine):
 # --- Cells far out
 
 
-@pytest.mark.parametrize(("seed", "refine"), SEEDS_AND_WAYS, ids=str)
+@pytest.mark.parametrize("refine", WAYS, ids=str)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_one_far_cell_leaves_the_other_rows_as_they_are(seed, refine):
     frame, *_ = drawn(seed)
     before = fitted(frame, refine).transform(frame)
-    for far in (85.0, 1e6) if seed == 0 else (85.0,):
+    for far in (85.0, 1e6):
         changed = frame.copy()
         changed.loc[7, "y3"] = frame["y3"].mean() + far * frame["y3"].std()
         after = fitted(changed, refine).transform(changed)

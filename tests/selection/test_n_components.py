@@ -58,11 +58,12 @@ def test_the_reason_is_in_words(found):
 
 
 @pytest.mark.slow
-def test_the_same_on_any_number_of_threads_and_from_a_file(found, table, tmp_path):
+def test_the_same_on_any_number_of_threads_and_from_any_kind_of_table(found, table, tmp_path):
     table.frame.to_csv(tmp_path / "data.csv", index=False)
-    again = choose_k(tmp_path / "data.csv", range(2, 6), random_state=0, n_jobs=2)
-    pd.testing.assert_frame_equal(again.table, found.table, check_exact=True)
-    assert again.reason == found.reason
+    for same in (table.frame.to_numpy(), tmp_path / "data.csv"):
+        again = choose_k(same, range(2, 6), random_state=0, n_jobs=2)
+        pd.testing.assert_frame_equal(again.table, found.table, check_exact=True)
+        assert again.reason == found.reason
 
 
 def test_alpha0_given_is_used_and_kinds_are_checked(table):

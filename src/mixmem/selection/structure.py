@@ -187,13 +187,14 @@ def copies_told(copies: Sequence[list[str]], together: Sequence[str] = ()) -> st
     "'a' and 'b' rise together in the 40 rows that hold them"
     """
     ways = together or [SAME] * len(copies)
-    if len(set(ways)) == 1:
+    alike = len(set(ways)) == 1
+    if alike:
         said = [f"{listed(map(repr, copies[0]))} {ways[0]}"]
         said += [f"so do {listed(map(repr, group))}" for group in copies[1:MOST_GROUPS]]
     else:
         said = [f"{listed(map(repr, group))} {way}" for group, way in zip(copies, ways, strict=True)][:MOST_GROUPS]
     if (more := len(copies) - MOST_GROUPS) > 0:
-        said.append(f"much the same do the columns of {more} further group{'s' * (more > 1)}")
+        said.append(f"{'so' if alike else 'much the same'} do the columns of {more} further group{'s' * (more > 1)}")
     return "; ".join(said)
 
 

@@ -10,7 +10,7 @@ from mixmem.moments.sums import first_moments
 from mixmem.progress import Progress
 from mixmem.selection import compare_k
 from mixmem.selection.compare_k import Compared, compare
-from mixmem.selection.halves import Halves, Learned
+from mixmem.selection.halves import Halves, Learned, found_again
 
 
 def compared(worst, gain):
@@ -43,14 +43,14 @@ def ways(monkeypatch):
 def look(table):
     return compare(
         table, first_moments(table), [1, 2, 3], 1.0, free_alpha0=True, memory_limit=None,
-        seeds=np.random.SeedSequence(0).spawn(2), progress=Progress(),
+        n_splits=2, progress=Progress(),
     )  # fmt: skip
 
 
 def test_halves_are_sampled_for_all_numbers_or_none(ways, monkeypatch):
     table = simulate_gdlm(400, 12, 2, random_state=0).encoded
     size = table.codes.size
-    monkeypatch.setattr(compare_k, "MORE_LOOKS", 0)
+    monkeypatch.setattr(compare_k, "MOST_SPLITS", 2)
     for most, small, expected in (
         (3 * size, 3 * size, ["sampling"]),
         (3 * size, 0, ["moments", "sampling"]),
@@ -65,5 +65,17 @@ def test_halves_are_sampled_for_all_numbers_or_none(ways, monkeypatch):
 
 def test_numbers_near_the_line_have_more_splits(ways):
     found = look(simulate_gdlm(400, 12, 2, random_state=0).encoded)
-    assert [len(each) for each in found.agreements] == [2, 2, 6]  # the one recommended, twice two more
+    assert [len(each) for each in found.agreements] == [2, 2, 3]  # the one recommended: most of five say the same
     assert found.recommended[0] == 2
+
+
+@pytest.mark.usefixtures("halves_looked_at")
+def test_a_fit_and_a_choice_look_at_the_same_halves():
+    table = simulate_gdlm(150, 8, 2, alpha=0.3, random_state=3).encoded
+    first = first_moments(table)
+    compared = compare(
+        table, first, [1, 2], 0.6, free_alpha0=True, memory_limit=None, n_splits=2, progress=Progress()
+    )  # fmt: skip
+    fitted = found_again(table, first, 2, 0.6, memory_limit=None, sampled=True)
+    both = min(len(fitted.worst), len(compared.worst(1)))
+    assert fitted.worst[:both] == compared.worst(1)[:both]

@@ -11,10 +11,13 @@ from mixmem import InputError, choose_k, encode, simulate_gdlm
 from mixmem.engine.local import threads
 from mixmem.results.simulate import simulate_mixed
 from mixmem.selection import n_components as choice
-from mixmem.selection.compare_k import recommend
+from mixmem.selection.compare_k import Compared, recommend
 from mixmem.selection.n_components import Spectrum, _covariance, _notes, _reasons, _table, moment_spectrum
 
-COLUMNS = ["k", "held_out", "held_out_se", "stability", "stability_worst", "singular_value", "noise"]
+COLUMNS = [
+    "k", "held_out", "held_out_se", "stability", "stability_worst", "splits", "worst_split", "best_split",
+    "singular_value", "noise",
+]  # fmt: skip
 
 
 DRAWN = simulate_gdlm(30, 6, 2, random_state=0).encoded
@@ -43,6 +46,9 @@ def test_the_true_k_is_found_by_all_three(found):
     assert by_k.loc[3, "held_out_se"] == 0.0
     assert (by_k["singular_value"] > by_k["noise"]).tolist() == [False, True, True, False, False]
     assert by_k.loc[3, "stability"] > 0.9
+    assert (by_k["worst_split"] <= by_k["stability_worst"]).all()
+    assert (by_k["stability_worst"] <= by_k["best_split"]).all()
+    assert by_k.loc[[1, 2, 5], "splits"].tolist() == [2, 2, 2]
     assert 0.1 < found.alpha0 < 0.9  # the truth is 0.3
     assert (found.n_rows, found.n_variables, found.seed) == (500, 16, 0)
 
@@ -124,18 +130,26 @@ def test_the_largest_k_that_holds():
     assert recommend(np.array([row - 3.0, row, row - 1.0, row + 0.5]), np.ones(4))[0] == 3
 
 
+def shown(*agreements):
+    """What halves show where the agreements of every k in each split, mean and least, are these."""
+    return Compared(np.zeros((len(agreements), 1)), np.ones(1), [list(each) for each in agreements])
+
+
 def test_reasons_for_what_is_not_plain():
     held_out, error = np.array([-9.0, -5.01, -5.0, -5.2]), np.array([0.1, 0.0, 0.002, 0.1])
-    stability = np.array([[1.0, 1.0], [0.95, 0.9], [0.6, 0.3], [0.99, 0.95]])
+    splits = [(0.9, -0.1), (0.95, 0.88), (0.97, 0.95)]
+    found = [[(1.0, 1.0)], [(0.95, 0.9)], [(0.6, 0.3)], [(0.99, 0.95)]]
     spectrum = Spectrum(np.array([3.0, 2.0, 0.1, 0.1]), np.ones(4))
-    table = _table([1, 4, 6, 7], 1, held_out, error, stability, spectrum)
+    table = _table([1, 4, 6, 7], 1, held_out, error, shown(*found), spectrum)
     assert table["why"].tolist() == ["less likely", "recommended", "not found again (0.30)", "less likely"]
     said = " ".join(_reasons(table, spectrum, 500, None))
     assert "(than under 1 by 3.990 ± 0.100 per row)" in said
     assert "more likely still under k = 6, by 0.010 ± 0.002 per row, but its weakest component agrees by 0.30" in said
     assert "The spectrum shows 3 (2 of 4 singular values" in said
     full = Spectrum(np.array([3.0, 2.0]), np.ones(2))
-    said = " ".join(_reasons(_table([1, 4], 1, held_out[:2], error[:2], stability[:2], full), full, 500, None))
+    table = _table([1, 4], 1, held_out[:2], error[:2], shown(found[0], splits), full)
+    said = " ".join(_reasons(table, full, 500, None))
+    assert "(the weakest agrees by 0.88 (in the middle one of 3 splits, from 0.00 to 0.95); 0.85 is asked for" in said
     assert _notes([1, 4], [1, 4], 1, DRAWN, DRAWN) == ["The number is the largest tried: try larger ones."]
     assert _notes([1, 4], [1, 4], 0, DRAWN, DRAWN) == []
     assert _notes([1, 4, 5], [1, 4], 1, DRAWN, DRAWN) == ["Not tried: k = 5, more than halves of 30 rows can show."]
@@ -144,8 +158,8 @@ def test_reasons_for_what_is_not_plain():
 
 def test_one_component_that_is_no_good_fit_says_so():
     spectrum, error = Spectrum(np.array([3.0]), np.ones(1)), np.array([0.0, 0.1])
-    stability = np.array([[1.0, 1.0], [0.5, 0.3]])
-    (said, _) = _reasons(_table([1, 4], 0, np.array([-9.0, -5.0]), error, stability, spectrum), spectrum, 50, None)
+    table = _table([1, 4], 0, np.array([-9.0, -5.0]), error, shown([(1.0, 1.0)], [(0.5, 0.3)]), spectrum)
+    (said, _) = _reasons(table, spectrum, 50, None)
     assert said.startswith("k = 1 is what holds, not what fits best")
     assert (
         "more likely under k = 4, by 4.000 ± 0.100 per row (its weakest component agrees by 0.30; 0.85 is asked" in said

@@ -330,5 +330,5 @@ Restarts = Annotated[int, typer.Option("--restarts", min=1, metavar="N", help="R
 Smallest = Annotated[int, typer.Option("--from", min=1, metavar="K", help="Smallest number of components to try.")]
 Largest = Annotated[int, typer.Option("--to", min=2, metavar="K", help="Largest number of components to try.")]
 Splits = Annotated[
-    int, typer.Option("--splits", min=1, metavar="N", help="Number of times the rows are split in halves.")
+    int, typer.Option("--splits", min=1, metavar="N", help="Number of times the rows are split in halves, at least.")
 ]

@@ -190,7 +190,7 @@ class Learner(Fitted):
             refuse_more_components_than_rows(settings.n_components, table)
             choice = choose_method(self.refine, table, settings.n_components)
             began = self._start(table, settings, choice.method, seed, progress)
-            ahead = self._look_ahead(table, began, choice.method, seed, progress)
+            ahead = self._look_ahead(table, began, choice.method, progress)
             refined = self._refine(table, began, ahead, choice, seed, progress).ordered()
             refuse_broken(refined)
             looked = self._look_back(table, ahead, refined)
@@ -235,7 +235,7 @@ class Learner(Fitted):
                 total=everything.first.total,
             ).ordered()  # fmt: skip
             refuse_broken(refined)
-            looked = self._look_back(sample, self._look_ahead(sample, began, None, seed, progress), refined)
+            looked = self._look_back(sample, self._look_ahead(sample, began, None, progress), refined)
             report = fit_report(
                 sample, began.chosen, refined, looked, free_alpha0=self._free_alpha0,
                 settled=self._asked_for_sweeps(refined), seed=seed, seconds=progress.seconds,
@@ -368,9 +368,7 @@ class Learner(Fitted):
         """Whether neither anchors nor partitions were asked for."""
         return self.anchors == "auto" and self.n_partitions == "auto"
 
-    def _look_ahead(
-        self, table: Encoded, began: Began, method: str | None, seed: np.random.SeedSequence, progress: Progress
-    ) -> LookedAhead:
+    def _look_ahead(self, table: Encoded, began: Began, method: str | None, progress: Progress) -> LookedAhead:
         """Return the table's structure and what halves of its rows show, by which doubts about a fit are judged.
 
         If looking fails the fit goes on, and a notice says so.
@@ -388,8 +386,7 @@ class Learner(Fitted):
                 with progress.stage("halves"):
                     again = found_again(
                         table, first, self.n_components, float(began.starts[0].alpha.sum()),
-                        memory_limit=bytes_of(self.memory_limit),
-                        seed=np.random.SeedSequence([*seed.generate_state(4), 9]), sampled=method == "gibbs",
+                        memory_limit=bytes_of(self.memory_limit), sampled=method == "gibbs",
                         free_alpha0=self._free_alpha0,
                     )  # fmt: skip
             except Exception as error:

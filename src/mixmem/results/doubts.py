@@ -16,7 +16,7 @@ from mixmem.moments.estimate import PlanReport
 from mixmem.refinement.starts import HALF
 from mixmem.results.distinctive import Contents, distances, ordered_distances
 from mixmem.results.notices import Notice
-from mixmem.selection.halves import HOLDS, FoundAgain
+from mixmem.selection.halves import HOLDS, LOST, FoundAgain
 from mixmem.selection.n_components import below
 from mixmem.selection.structure import Structure, copies_told
 from mixmem.typing import Array
@@ -32,8 +32,6 @@ STRAIGHT, NEARLY_STRAIGHT = 0.95, 0.85
 """Share of the way past all components that lies between the farthest two from which on they are on one scale: for
 three, and for more. Fits to one normal factor have 0.98 to 1 and 0.83 to 1, fits to components drawn at random 0.91 and
 0.5 at most."""
-NOTHING_LIKE = 0.5
-"""Agreement over halves of the rows below which a component was not found again, and not merely less well."""
 FAR = 0.05
 """Root mean square difference of memberships from which on two maxima are told."""
 LARGE_WEIGHTS, ONCE = 5.0, 0.02
@@ -85,13 +83,20 @@ class Evidence:
 
 
 def agreement_of(schema: Schema, theta: Array, again: FoundAgain) -> Array:
-    """Return how far halves of the rows agree on each component of a fit (k,), theta (rows, k): in the middle split."""
+    """Return how far halves of the rows agree on each component of a fit (k,), theta (rows, k): in the middle split.
+
+    The least is that of the weakest component in the middle split, whichever was the weakest in each: by that a number
+    of components holds or does not, here as where it is chosen.
+    """
     k, contents, out = theta.shape[1], Contents.of(schema.labels), []
     for half, agreement in zip(again.thetas, again.agreements, strict=True):
         both = np.concatenate([theta, half], axis=1)
         apart = [distances(both, contents, np.eye(2 * k)[g])[:, k:].mean(axis=0) for g in range(k)]
         out.append(agreement[best_assignment(np.stack(apart))])
-    return np.asarray(np.median(out, axis=0))
+    middle = np.asarray(np.median(out, axis=0))
+    least = int(middle.argmin())
+    middle[least] = min(middle[least], again.weakest)
+    return middle
 
 
 def doubts(fit: Evidence) -> list[Notice]:
@@ -273,7 +278,7 @@ def _again(fit: Evidence, empty: NDArray[np.bool_]) -> Iterator[Notice]:
     if again is None or known is None:
         return
     agreement, k = np.where(empty, 1.0, known), len(fit.alpha)
-    lost, weak = agreement < NOTHING_LIKE, (agreement >= NOTHING_LIKE) & (agreement < HOLDS)
+    lost, weak = agreement < LOST, (agreement >= LOST) & (agreement < HOLDS)
     asked = f"(1 is the same, {HOLDS:g} is asked for)"
     gain, error = again.gain or (0.0, 0.0)
     if gain < -error:

@@ -3,7 +3,7 @@
 Halves are learned from by moments first. Where more components are refused only because they were not found again, or
 only because rows are less likely with them, or a table is small, halves are sampled, as fits are: moments of halves of
 real tables may end at one of several answers by chance, and put levels at zero. Agreement near the line, or in some
-splits only, is judged by more of them, and their median counts.
+splits only, is judged by more of them, until most say the same; their median counts.
 """
 
 from __future__ import annotations
@@ -21,14 +21,26 @@ from mixmem.moments.anchors import spread_rows
 from mixmem.moments.sums import FirstMoments
 from mixmem.progress import Progress
 from mixmem.refinement.choose import choose_method
-from mixmem.selection.halves import HOLDS, LEAST_SCORED, SCORED_CELLS, SMALL_WORK, Halves, gains
+from mixmem.selection.halves import (
+    HOLDS,
+    LEAST_SCORED,
+    MOST_SPLITS,
+    SCORED_CELLS,
+    SMALL_WORK,
+    SPLITS,
+    Halves,
+    decided,
+    gains,
+    in_order,
+    split_seeds,
+)
 from mixmem.typing import Array, Positions
 
 SAMPLED_WORK = 1_500_000
 """Cells times the largest number of components up to which halves are sampled where moments leave doubts."""
-NEAR_LINE, DIFFERS, MORE_LOOKS = 0.1, 0.3, 2
+NEAR_LINE, DIFFERS = 0.1, 0.3
 """How near to the agreement asked for, or with one split so far below it and another above, a number of components is
-judged by as many splits again, and how often."""
+judged by more splits."""
 
 
 @dataclass
@@ -45,10 +57,14 @@ class Compared:
         """Mean and worst agreement (ks, 2), medians over splits: a half that ended elsewhere by chance is outvoted."""
         return np.array([np.median(each, axis=0) for each in self.agreements])
 
+    def worst(self, i: int) -> list[float]:
+        """Return the least agreement of a component in every split, of the i-th k."""
+        return [least for _, least in self.agreements[i]]
+
     @property
     def differ(self) -> NDArray[np.bool_]:
         """Which numbers of components (ks,) some splits find again and others do not."""
-        worst = [[least for _, least in each] for each in self.agreements]
+        worst = [self.worst(i) for i in range(len(self.agreements))]
         return np.array([min(each) < HOLDS - DIFFERS < HOLDS <= max(each) for each in worst])
 
     @property
@@ -78,36 +94,43 @@ def compare(
     *,
     free_alpha0: bool,
     memory_limit: int | None,
-    seeds: Sequence[np.random.SeedSequence],
+    n_splits: int,
     progress: Progress,
+    splits: int = SPLITS,
 ) -> Compared:
-    """Return what halves of the rows show of every k, one split per seed and more where they do not decide."""
+    """Return what halves of the rows show of every k, by so many splits and more where they do not decide."""
+    table, most = in_order(table), max(n_splits, MOST_SPLITS)
+    seeds = split_seeds(most, splits)
     scored = spread_rows(np.arange(table.n_rows), max(LEAST_SCORED, SCORED_CELLS // table.n_variables))
     learn = partial(_learn, table, first, scored, alpha0, memory_limit, free_alpha0)
     work = table.codes.size * ks[-1]
     can_sample = work <= SAMPLED_WORK and _is_sampled(table, ks[-1])  # all numbers or none: likelihoods are compared
     way = "sampling" if can_sample and work <= SMALL_WORK else "moments"
-    with progress.stage("halves of the rows", len(seeds) * len(ks)) as step:
-        found = learn(ks, way, seeds, step)
+    with progress.stage("halves of the rows", n_splits * len(ks)) as step:
+        found = learn(ks, way, seeds[:n_splits], step)
     if can_sample and way == "moments" and found.doubtful:
         way = "sampling"
-        with progress.stage("halves of the rows, sampled", len(seeds) * len(ks)) as step:
-            found = learn(ks, way, seeds, step)
-    for _ in range(MORE_LOOKS):
-        if not (near := _near_the_line(found)):
-            break
-        more = [seed.spawn(1)[0] for seed in seeds]
-        with progress.stage("more halves of the rows", len(more) * len(near)) as step:
-            for i, again in zip(near, learn([ks[i] for i in near], way, more, step).agreements, strict=True):
-                found.agreements[i] += again
+        with progress.stage("halves of the rows, sampled", n_splits * len(ks)) as step:
+            found = learn(ks, way, seeds[:n_splits], step)
+    while near := _open(found, most):
+        with progress.stage("more halves of the rows", len(near)) as step:
+            for i in near:
+                following = seeds[len(found.agreements[i])]
+                found.agreements[i] += learn([ks[i]], way, [following], step).agreements[0]
     return found
 
 
-def _near_the_line(found: Compared) -> list[int]:
-    """Return the numbers of components that agreement alone decides on, and nearly, or by the split."""
+def _open(found: Compared, most: int) -> list[int]:
+    """Return the numbers of components that agreement alone decides on, and nearly, or by the split, and of which the
+    splits that were taken do not yet say the same."""
     chosen, worst = found.recommended[0], found.stability[:, 1]
     near = np.flatnonzero((np.abs(worst - HOLDS) < NEAR_LINE) | found.differ).tolist()
-    return [i for i in near if i and (i == chosen or found.likelier(i, chosen))]
+    return [
+        i
+        for i in near
+        if i and (i == chosen or found.likelier(i, chosen))
+        and len(found.agreements[i]) < most and not decided(found.worst(i))
+    ]  # fmt: skip
 
 
 def _is_sampled(table: Encoded, k: int) -> bool:

@@ -3,10 +3,14 @@
 Moments are quick, and where they leave no doubt nothing more is asked. Real tables often have several answers that are
 nearly as good, of which the moments of a half take one by chance; where they leave doubts, or a table is small, halves
 are learned from as the whole table is: by sampling, from several starts, the likeliest kept.
+
+Which rows go to which half depends on what the rows hold alone. So the splits are the same whatever the seed and the
+order of the rows, and the same for a fit as for the choice of k: neither says of a table what the other denies.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -42,11 +46,14 @@ of the rows would not show what all of them do; and up to which halves are sampl
 doubts alone."""
 SAMPLED_SCORED = 500
 """Rows that tell which of several starts in a half ended best."""
-HOLDS, SURE = 0.85, 0.92
-"""Agreement over halves of the rows that the weakest component of a k needs for the k to hold, and for one split that
-was sampled to be enough: small tables are split by chance, and other splits may differ."""
-MOST_SPLITS = 5
-"""Splits that are taken until two that follow each other say the same, at most."""
+LOST, HOLDS, SURE = 0.5, 0.85, 0.92
+"""Agreement over halves of the rows: below the first a component was not found again, and not merely less well; the
+second is what the weakest of a k needs for the k to hold; from the third on one split that was sampled is enough."""
+MOST_SPLITS, MAJORITY, SCORED_SPLITS = 5, 3, 2
+"""Splits that are taken at most where one leaves doubts, how many have to say the same for no more to be taken, and how
+many tell how much likelier rows are than with one component less."""
+SPLITS = 2_718_281_828
+"""What the splits are drawn from."""
 CHECKED_CELLS, LEAST_CHECKED, LONGEST_CHECKED = 30_000, 200, 200
 """Cells whose likelihood is taken then, the least rows, and variables beyond which none is: likelihoods of long rows
 take longer than many a fit."""
@@ -177,9 +184,9 @@ def gains(differences: Array, weights: Array | None) -> tuple[Array, Array]:
 @dataclass(frozen=True)
 class FoundAgain:
     """What halves of the rows say of k components, split by split: the components of the first half (rows, k), how far
-    the other agrees on each (k,), and how much likelier k components make rows that were not fitted than k - 1 do (rows
-    scored,), None for long rows. ``weights`` are those of the rows scored, ``starts`` what halves ended at, ``sampled``
-    whether by sampling."""
+    the other agrees on each (k,), and, of the first splits, how much likelier k components make rows that were not
+    fitted than k - 1 do (rows scored,), None for long rows. ``weights`` are those of the rows scored, ``starts`` what
+    halves ended at, ``sampled`` whether by sampling."""
 
     thetas: tuple[Array, ...]
     agreements: tuple[Array, ...]
@@ -190,7 +197,7 @@ class FoundAgain:
 
     @property
     def gain(self) -> tuple[float, float] | None:
-        """Return the mean difference per row over all splits, and its standard error."""
+        """Return the mean difference per row over the splits that were scored, and its standard error."""
         if self.differences is None:
             return None
         mean, error = gains(np.mean(self.differences, axis=0)[None], self.weights)
@@ -203,17 +210,37 @@ class FoundAgain:
         return self.weakest >= HOLDS and (gain is None or gain[0] >= -gain[1])
 
     @property
+    def worst(self) -> list[float]:
+        """Return the agreement on the weakest component in every split."""
+        return [float(each.min()) for each in self.agreements]
+
+    @property
     def weakest(self) -> float:
         """Return the agreement on the weakest component, in the middle one of the splits."""
-        return float(np.median([each.min() for each in self.agreements]))
+        return float(np.median(self.worst))
 
     def and_with(self, other: FoundAgain) -> FoundAgain:
         """Return this and another split of the same rows."""
-        both = None if self.differences is None or other.differences is None else self.differences + other.differences
+        both = (*(self.differences or ()), *(other.differences or ()))
         return FoundAgain(
-            self.thetas + other.thetas, self.agreements + other.agreements, both, self.weights,
+            self.thetas + other.thetas, self.agreements + other.agreements, both or None, self.weights,
             self.starts + other.starts, other.sampled,
         )  # fmt: skip
+
+
+def split_seeds(how_many: int, splits: int = SPLITS) -> list[np.random.SeedSequence]:
+    """Return the seeds of the first splits, the same for every table."""
+    return np.random.SeedSequence(splits).spawn(how_many)
+
+
+def decided(worst: Sequence[float]) -> bool:
+    """Return whether most of the splits that may be taken say the same of the weakest component: lost, found less well,
+    or found again.
+
+    >>> decided([0.9, 0.3, 0.95]), decided([0.9, 0.3, 0.95, 0.86])
+    (False, True)
+    """
+    return int(np.bincount(np.digitize(worst, (LOST, HOLDS))).max()) >= MAJORITY
 
 
 def found_again(
@@ -223,15 +250,15 @@ def found_again(
     alpha0: float,
     *,
     memory_limit: int | None,
-    seed: np.random.SeedSequence,
     sampled: bool = False,
     free_alpha0: bool = True,
+    splits: int = SPLITS,
 ) -> FoundAgain | None:
     """Return what halves of the table's rows say of k components; None if they are not looked at.
 
-    Where one split leaves doubts, others are taken until two that follow each other say the same. Not looked at are
-    tables of one component, of few rows, of fewer than three variables, large ones, and those whose halves take more
-    memory than the limit: the fit itself goes on.
+    Where one split leaves doubts, others are taken until most say the same. Not looked at are tables of one component,
+    of few rows, of fewer than three variables, large ones, and those whose halves take more memory than the limit: the
+    fit itself goes on.
     Whole weights are the rows that they stand for.
     ``sampled`` says that the fit is refined by sampling: then halves are, too, where they are few or moments leave
     doubts, with alpha0 drawn if it is free.
@@ -248,22 +275,24 @@ def found_again(
     quick = "moments" if within_reach(table, k) else "classes"
     ways = [quick]
     if sampled:
-        small = n * p * k <= SMALL_WORK
-        ways = ["sampling"] if small or quick == "classes" else [quick, "sampling"]
-        table = rows_in_order(table) if small else table  # what is sampled from them hangs on no order
-    one, *more = seed.spawn(MOST_SPLITS)
+        ways = ["sampling"] if n * p * k <= SMALL_WORK or quick == "classes" else [quick, "sampling"]
+    table = in_order(table)
+    one, *more = split_seeds(MOST_SPLITS, splits)
     once = partial(_once, table, first, k, alpha0, memory_limit, free_alpha0)
     for way in ways:
-        found = last = once(one, way)
+        found = once(one, way)
         if found.holds and (not found.sampled or found.weakest >= SURE):
             return found
-    for other in more:
-        again = once(other, ways[-1])
-        found = found.and_with(again)
-        if again.holds == last.holds:
+    for place, other in enumerate(more, 1):
+        if decided(found.worst):
             break
-        last = again
+        found = found.and_with(once(other, ways[-1], scoring=place < SCORED_SPLITS))
     return found
+
+
+def in_order(table: Encoded) -> Encoded:
+    """Return the table with its rows in an order that depends on what they hold alone."""
+    return table.take(np.lexsort(table.codes.T[::-1]))
 
 
 def memory_of_halves(table: Encoded, k: int) -> int:
@@ -280,15 +309,16 @@ def _once(
     free_alpha0: bool,
     seed: np.random.SeedSequence,
     way: str,
+    scoring: bool = True,
 ) -> FoundAgain:
     """Return what one split says."""
     n, p = table.codes.shape
-    short = p <= LONGEST_CHECKED
-    scored = spread_rows(np.arange(n), max(LEAST_CHECKED, CHECKED_CELLS // p) if short else 0)
+    scoring = scoring and p <= LONGEST_CHECKED
+    scored = spread_rows(np.arange(n), max(LEAST_CHECKED, CHECKED_CELLS // p) if scoring else 0)
     halves = Halves(table, first, scored, seed)
     found = halves.learn(k, alpha0, memory_limit, way, free_alpha0)
     differences = None
-    if short:
+    if scoring:
         less = halves.learn(k - 1, alpha0, memory_limit, way, free_alpha0)
         differences = (found.likelihood - less.likelihood,)
     account = Account(True, "learned from half of the rows", HALF)

@@ -27,7 +27,7 @@ from mixmem.progress import in_python
 from mixmem.refinement.memory import refuse_beyond
 from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import choose_alpha0
-from mixmem.selection.compare_k import compare
+from mixmem.selection.compare_k import Compared, compare
 from mixmem.selection.halves import HOLDS, LEAST_ROWS, effort
 from mixmem.selection.structure import Structure, copied_variables, copies_told, structure_of
 from mixmem.typing import Array, Positions
@@ -74,8 +74,10 @@ class KChoice:
     table : DataFrame
         One row per k: ``held_out`` mean log-likelihood of a row that was not fitted, ``held_out_se`` standard error of
         its difference to the recommended k's, ``stability`` and ``stability_worst`` the mean and the least agreement of
-        a component over halves of the rows (1: the same, 0: nothing in common), ``singular_value`` the one that the
-        k-th component brings and the ``noise`` it has to exceed (none where the variables have too few levels),
+        a component over halves of the rows (1: the same, 0: nothing in common), in the middle one of so many
+        ``splits``; ``worst_split`` and ``best_split`` the least agreement in the split where it is lowest and highest;
+        ``singular_value`` the one that the k-th component brings and the ``noise`` it has to exceed (none where the
+        variables have too few levels),
         ``recommended``, and ``why`` it is or is not.
     alpha0 : float
         Sum of alpha that was used for every k.
@@ -141,7 +143,8 @@ def choose_k(
     missing : None, list or dict
         Values that mean a missing cell, as in :class:`mixmem.GDLM`.
     n_splits : int
-        How often the rows are split in halves.
+        How often the rows are split in halves, at least: where splits leave doubts, more are taken, to five in all.
+        Which rows go to which half depends on the rows alone: ask for more splits, not for another seed, to see more.
     random_state : None, int or numpy random generator
         The result is the same to the last bit for the same integer, at any number of threads.
     n_jobs : None or int
@@ -179,7 +182,7 @@ def choose_k(
     )
     wanted = check_candidates(k_range, n_splits)
     seed = seed_sequence(random_state)
-    for_part, for_spectrum, *for_splits = seed.spawn(2 + int(n_splits))
+    for_part, for_spectrum = seed.spawn(2)
     progress = in_python(verbose)
     with threads(n_jobs):
         with progress.stage("read"):
@@ -202,12 +205,12 @@ def choose_k(
             likely = effort(int(np.clip(spectrum.n_components, max(2, ks[0]), ks[-1])), most)
             alpha0 = choose_alpha0(part, likely, seed=seed, progress=progress, first=first).value
         compared = compare(
-            part, first, ks, float(alpha0), free_alpha0=free_alpha0, memory_limit=most, seeds=for_splits,
+            part, first, ks, float(alpha0), free_alpha0=free_alpha0, memory_limit=most, n_splits=int(n_splits),
             progress=progress,
         )  # fmt: skip
     chosen, held_out, error = compared.recommended
     structure = _structure(part, first) if chosen == 0 else None
-    figures = _table(ks, chosen, held_out, error, compared.stability, spectrum)
+    figures = _table(ks, chosen, held_out, error, compared, spectrum)
     return KChoice(
         k=ks[chosen],
         reason=" ".join(
@@ -335,9 +338,12 @@ def _refuse_beyond(
 
 
 def _table(
-    ks: Sequence[int], chosen: int, held_out: Array, error: Array, stability: Array, spectrum: Spectrum
+    ks: Sequence[int], chosen: int, held_out: Array, error: Array, compared: Compared, spectrum: Spectrum
 ) -> pd.DataFrame:
     import pandas as pd
+
+    stability = compared.stability
+    every = [compared.worst(i) for i in range(len(ks))]
 
     place = np.array(ks) - 2  # k components bring k - 1 singular values
     known = (place >= 0) & (place < len(spectrum.values))
@@ -349,6 +355,9 @@ def _table(
             "held_out_se": error,
             "stability": stability[:, 0],
             "stability_worst": stability[:, 1],
+            "splits": [len(each) for each in every],
+            "worst_split": [min(each) for each in every],
+            "best_split": [max(each) for each in every],
             "singular_value": np.where(known, spectrum.values[place], np.nan),
             "noise": np.where(known, spectrum.noise[place], np.nan),
             "recommended": np.arange(len(ks)) == chosen,
@@ -407,16 +416,29 @@ def _reasons(table: pd.DataFrame, spectrum: Spectrum, n_rows: int, structure: St
     else:
         said = [
             f"k = {k} is the largest number that holds: every component is found again on other rows (the weakest "
-            f"agrees by {below(row['stability_worst'])}; {HOLDS:g} is asked for, 1 is the same), and rows that were "
+            f"agrees by {_agreement(row)}; {HOLDS:g} is asked for, 1 is the same), and rows that were "
             f"not fitted are more likely than under smaller numbers{_behind(rows, chosen)}."
         ]
     if gained > error:
         said.append(
             f"Rows are more likely still under k = {rows[best]['k']}, by {_difference(rows[best], row, rows[best])} "
-            f"per row, but its weakest component agrees by {below(rows[best]['stability_worst'])} only: other rows "
-            "would not show it again. Variables may belong together in ways that components do not describe."
+            f"per row, but its weakest component agrees by {_agreement(rows[best])} only: "
+            "other rows would not show it again. Variables may belong together in ways that components do not describe."
         )
     return [*said, _spectrum_says(spectrum, rows, k)]
+
+
+def _agreement(row: Mapping[Any, Any]) -> str:
+    """Say how far the weakest component agrees, and how splits differ where more than two were taken.
+
+    >>> _agreement({"stability_worst": 0.87, "splits": 5, "worst_split": -0.1, "best_split": 0.97})
+    '0.87 (in the middle one of 5 splits, from 0.00 to 0.97)'
+    """
+    said = below(row["stability_worst"])
+    if row["splits"] < 3:
+        return said
+    least, most = max(row["worst_split"], 0.0), row["best_split"]
+    return f"{said} (in the middle one of {row['splits']} splits, from {below(least)} to {below(most)})"
 
 
 def _behind(rows: list[dict[Any, Any]], chosen: int) -> str:

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import mixmem
-from mixmem.cli import main
+from mixmem.cli import _usage, main
 from mixmem.cli.attempts import Attempts
 from mixmem.cli.choose_k import ChoiceRun, choice_text
 from mixmem.models._learner import Learner
@@ -339,6 +339,24 @@ DATA_REFUSALS = {
     "binary": (b"\x00\x01\x02", "NUL bytes"),
     "ragged": (b"a,b,c\n1,2\n1,2,3\n", "line 2: found 2 field(s)"),
 }
+
+
+def test_values_that_do_not_parse_are_refused_in_plain_words():
+    """Typer hands on what the library says that checks values; older versions of it have words of their own."""
+
+    class Checked(ValueError):
+        def errors(self):
+            said = {"type": "greater_than_equal", "msg": "Input should be greater", "input": "0", "ctx": {"ge": 1}}
+            return [said]
+
+    class Usage(Exception):
+        def format_message(self):
+            return "Invalid value for '-k': Input should be greater"
+
+    error = Usage()
+    assert _usage(error) == "Invalid value for '-k': Input should be greater (see mixmem --help)"
+    error.__cause__ = Checked()
+    assert _usage(error) == "Invalid value for '-k': expected 1 or more, got '0' (see mixmem --help)"
 
 
 @pytest.mark.parametrize("case", DATA_REFUSALS)

@@ -20,10 +20,11 @@ def compared(worst, gain):
 
 
 def test_what_agreement_alone_decides_is_doubtful():
-    assert not compared([1.0, 0.99, 0.99], 1.0).doubtful
-    assert compared([1.0, 0.99, 0.2], 1.0).doubtful  # refused for that alone
-    assert compared([1.0, 0.2, 0.9], 1.0).doubtful  # recommended, and hardly
-    assert not compared([1.0, 0.2, 0.2], -1.0).doubtful  # refused for its likelihood too
+    assert not compared([1.0, 0.99, 0.99], 1.0).doubtful(0)
+    assert compared([1.0, 0.99, 0.2], 1.0).doubtful(0)  # refused for that alone
+    assert compared([1.0, 0.2, 0.9], 1.0).doubtful(0)  # recommended, and hardly
+    assert not compared([1.0, 0.2, 0.2], -1.0).doubtful(0)  # refused for its likelihood too
+    assert compared([1.0, 0.2, 0.2], -1.0).doubtful(1)  # fewer than the spectrum shows
 
 
 @pytest.fixture

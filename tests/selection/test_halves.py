@@ -11,7 +11,16 @@ import pytest
 from mixmem import encode, simulate_gdlm, simulate_mixed
 from mixmem.moments.sums import first_moments
 from mixmem.selection import halves
-from mixmem.selection.halves import HOLDS, FoundAgain, Halves, agreement, found_again, gains, memory_of_halves
+from mixmem.selection.halves import (
+    HOLDS,
+    FoundAgain,
+    Halves,
+    agreement,
+    found_again,
+    gains,
+    in_order,
+    memory_of_halves,
+)
 
 pytestmark = pytest.mark.usefixtures("halves_looked_at")
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
@@ -162,6 +171,15 @@ def test_splits_depend_on_what_rows_hold_alone():
     for each, again in zip(one.agreements, other.agreements, strict=True):
         assert np.array_equal(each, again)
     assert not np.array_equal(one.agreements[0], sampled(table, 2, splits=1).agreements[0])
+
+
+def test_equal_rows_are_ordered_by_their_weights():
+    rng = np.random.default_rng(0)
+    table = simulate_gdlm(60, 3, 2, n_levels=2, random_state=0).encoded
+    weighted = replace(table, weights=rng.uniform(0.5, 2.0, 60))
+    one, other = in_order(weighted), in_order(weighted.take(rng.permutation(60)))
+    assert np.array_equal(one.codes, other.codes)
+    assert np.array_equal(one.weights, other.weights)
 
 
 @pytest.mark.slow

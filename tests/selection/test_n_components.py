@@ -144,12 +144,17 @@ def test_reasons_for_what_is_not_plain():
     assert table["why"].tolist() == ["less likely", "recommended", "not found again (0.30)", "less likely"]
     said = " ".join(_reasons(table, spectrum, 500, None))
     assert "(than under 1 by 3.990 ± 0.100 per row)" in said
-    assert "more likely still under k = 6, by 0.010 ± 0.002 per row, but its weakest component agrees by 0.30" in said
+    assert (
+        "more likely still under k = 6, by 0.010 ± 0.002 per row, but its weakest component agrees by only 0.30:"
+        in said
+    )
+    assert "in every split" not in said
     assert "The spectrum shows 3 (2 of 4 singular values" in said
     full = Spectrum(np.array([3.0, 2.0]), np.ones(2))
     table = _table([1, 4], 1, held_out[:2], error[:2], shown(found[0], splits), full)
     said = " ".join(_reasons(table, full, 500, None))
-    assert "(the weakest agrees by 0.88 (in the middle one of 3 splits, from 0.00 to 0.95); 0.85 is asked for" in said
+    assert "(the weakest agrees by 0.88 in the middle one of 3 splits, from 0.00 to 0.95; 0.85 is asked for" in said
+    assert "But not in every split of the rows: they do not settle whether it is 4 or 1." in said
     assert _notes([1, 4], [1, 4], 1, DRAWN, DRAWN) == ["The number is the largest tried: try larger ones."]
     assert _notes([1, 4], [1, 4], 0, DRAWN, DRAWN) == []
     assert _notes([1, 4, 5], [1, 4], 1, DRAWN, DRAWN) == ["Not tried: k = 5, more than halves of 30 rows can show."]

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 
@@ -26,6 +27,16 @@ INTERRUPTED = 130
 
 COMPLETING = "_MIXMEM_COMPLETE"
 """Set by a shell that asks for completions."""
+
+EXPECTED = {
+    "int_parsing": "a whole number",
+    "float_parsing": "a number",
+    "greater_than_equal": "{ge} or more",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "{le} or less",
+    "less_than": "less than {lt}",
+}
+"""What a value should be, by what is wrong with it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,7 +84,7 @@ def _usage(error: Exception) -> str | None:
     """What to tell the user if the error is theirs to repair: typer's own, or about files that they named."""
     if hasattr(error, "format_message"):  # typer's usage errors, whose class moved between its versions
         context = getattr(error, "ctx", None)
-        return f"{error.format_message()} (see {context.command_path if context else 'mixmem'} --help)"
+        return f"{_plain(error)} (see {context.command_path if context else 'mixmem'} --help)"
     if not isinstance(error, OSError) or error.filename is None:
         return None
     if isinstance(error, (FileExistsError, NotADirectoryError)):
@@ -81,6 +92,17 @@ def _usage(error: Exception) -> str | None:
     if isinstance(error, (FileNotFoundError, PermissionError, IsADirectoryError)):
         return f"{error.filename}: {error.strerror}; check the name and its permissions"
     return None  # a full disk, say
+
+
+def _plain(error: Any) -> str:
+    """Return a usage error in plain words: recent versions of typer hand on those of the library that checks values."""
+    text = str(error.format_message())
+    checked = getattr(error.__cause__, "errors", None)
+    if checked is None:
+        return text
+    first = checked()[0]
+    expected = EXPECTED.get(first["type"], "").format(**first.get("ctx", {}))
+    return text.replace(first["msg"], f"expected {expected}, got {first['input']!r}") if expected else text
 
 
 def _run(arguments: list[str]) -> int:

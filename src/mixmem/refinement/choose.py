@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from mixmem.errors import InputError
 from mixmem.likelihood.contamination import clean_theta, noisy_theta
 from mixmem.likelihood.marginal import LIKELIHOOD_ROWS, row_likelihood
 from mixmem.likelihood.memberships import fit_rows
-from mixmem.moments.anchors import spread_table
+from mixmem.likelihood.table import LikelihoodTable
 from mixmem.moments.estimate import Start
 from mixmem.progress import Progress
 from mixmem.refinement.admixture import are_genotypes
@@ -38,7 +39,7 @@ from mixmem.refinement.gibbs import (
 )
 from mixmem.refinement.integrated_em import ROUNDS, Integrated, integrate_memberships
 from mixmem.refinement.maximum_likelihood import CellsHeld, dirichlet_of, most_likely, numbers_refitted
-from mixmem.refinement.starts import RIVAL, StartReport, Tried, likeliest_start
+from mixmem.refinement.starts import RIVAL, Likely, StartReport, Tried, fell_short, likeliest_start, some_rows
 from mixmem.typing import Array
 
 LONG_ROW = 200
@@ -56,9 +57,9 @@ MOST_ROUND_SECONDS = 15.0
 class Refined:
     """Theta (rows, k) without noise, alpha (k,) and the contamination delta after refinement, and how they came about.
 
-    ``likelihood`` is the mean log-likelihood of a row before and after, memberships integrated out, on ``n_scored``
-    rows; None without refinement. ``start`` is the one that was taken, with the account of the moments where it was
-    learned from half of the rows, ``way`` what it was learned from, ``tried`` all of them if there were several.
+    ``scores`` are log-likelihoods of some rows before and after, memberships integrated out; None without refinement.
+    ``start`` is the one that was taken, with the account of the moments where it was learned from half of the rows,
+    ``way`` what it was learned from, ``tried`` all of them if there were several.
     """
 
     method: str | None
@@ -69,8 +70,7 @@ class Refined:
     posterior: Posterior | None = None
     maximum: Maximum | None = None
     integrated: Integrated | None = None
-    likelihood: tuple[float, float] | None = None
-    n_scored: int = 0
+    scores: tuple[Array, Array] | None = None
     start: Start | None = None
     way: str = ""
     tried: Sequence[StartReport] = ()
@@ -242,13 +242,31 @@ def refine(
         theta = numbers_refitted(table, start.theta, start.alpha, progress=progress, everywhere=everywhere)
         found = Refined(None, reason, clean_theta(theta, delta, table.schema), start.alpha, delta)
     else:
-        found = _refine_from(
-            table, rows, start, method, reason, unknowns, seed=seed, progress=progress, rounds=integrated_rounds
-        )
+        going_on = partial(
+            _refine_from, table, rows, method=method, reason=reason, unknowns=unknowns, seed=seed, progress=progress,
+            rounds=integrated_rounds,
+        )  # fmt: skip
+        found = going_on(start)
+        if method != "integrated" and start.memberships is None:  # in long rows this would take longer than the rounds
+            likely = partial(row_likelihood, LikelihoodTable(some_rows(rows, LIKELIHOOD_ROWS)))
+            found = _with_scores(found, start, likely, table)
+            reached = tried.reached
+            if reached is not None and found.scores and fell_short(found.scores[1], reached, likely, rows.total):
+                start = reached
+                found = _with_scores(going_on(start), start, likely, table)
     if rounds is not None and found.maximum is not None:
         maximum = most_likely_of_all(table, found.maximum.theta, rounds, total, progress=progress)
         found = replace(found, theta=clean_theta(maximum.theta, delta, table.schema), maximum=maximum)
     return replace(found, start=start, way=tried.way, tried=tried.reports, apart=tried.apart)
+
+
+def _with_scores(found: Refined, start: Start, likely: Likely, table: Encoded) -> Refined:
+    """Return the same with how likely some rows are under the start and the end, noise included."""
+    try:
+        before = likely(start.theta, start.alpha)
+        return replace(found, scores=(before, likely(noisy_theta(found.theta, found.delta, table.schema), found.alpha)))
+    except Exception as error:  # what was refined is not lost to a figure about it
+        return replace(found, unscored=error)
 
 
 def _likeliest_maximum(
@@ -298,25 +316,12 @@ def _refine_from(
         fitted = dirichlet_of(likeliest.memberships, table.weights)
         alpha = fitted if unknowns.alpha0 else fitted * alpha.sum() / fitted.sum()
         return Refined(method, reason, likeliest.theta, alpha, 0.0, maximum=likeliest)
-    if method == "integrated":  # a sharp likelihood of long rows would take longer than all rounds
+    if method == "integrated":
         found = integrate_memberships(table, theta, alpha, progress=progress, rounds=rounds)
         return Refined(method, reason, clean_theta(found.theta, delta, schema), found.alpha, delta, integrated=found)
-    scored = replace(spread_table(rows, LIKELIHOOD_ROWS), weights=None)
-    began = theta, alpha
-    posterior = maximum = None
     if method == "gibbs":
-        posterior = sample_posterior(rows, theta, alpha, unknowns, seed=seed, progress=progress)
-        clean, alpha, delta = posterior.theta, posterior.alpha, posterior.delta
-    else:
-        memberships = fit_rows(rows, theta, alpha, memberships="mode", progress=progress).memberships
-        maximum = most_likely(table, theta, memberships, progress=progress)
-        clean = clean_theta(maximum.theta, delta, schema)
-    refined = Refined(method, reason, clean, alpha, delta, posterior, maximum, n_scored=scored.n_rows)
-    try:
-        before, after = (
-            float(row_likelihood(scored, *point).mean())
-            for point in (began, (noisy_theta(clean, delta, schema), alpha))
-        )
-    except Exception as error:  # what was refined is not lost to a figure about it
-        return replace(refined, n_scored=0, unscored=error)
-    return replace(refined, likelihood=(before, after))
+        drawn = sample_posterior(rows, theta, alpha, unknowns, seed=seed, progress=progress)
+        return Refined(method, reason, drawn.theta, drawn.alpha, drawn.delta, posterior=drawn)
+    memberships = fit_rows(rows, theta, alpha, memberships="mode", progress=progress).memberships
+    maximum = most_likely(table, theta, memberships, progress=progress)
+    return Refined(method, reason, clean_theta(maximum.theta, delta, schema), alpha, delta, maximum=maximum)

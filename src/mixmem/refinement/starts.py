@@ -20,6 +20,9 @@ from mixmem.refinement.admixture_start import apart
 from mixmem.refinement.gibbs import WARM_BATCHES, Unknowns, try_start
 from mixmem.typing import Array
 
+Likely = Callable[[Array, Array], Array]
+"""Log-likelihoods of some rows under theta (rows, k) and alpha (k,)."""
+
 HALF = "half of the rows"
 """What a start may be learned from: the account of the moments stands then for the table's."""
 SAMPLED_APART = 0.1
@@ -44,12 +47,14 @@ class StartReport(Record):
 
 @dataclass(frozen=True)
 class Tried:
-    """The start that goes on, what it was learned from, what was said of all, and how far rivals lie apart."""
+    """The start that goes on, what it was learned from, what was said of all, how far rivals lie apart, and, if the
+    first goes on from where it was, where the likeliest short chain ended."""
 
     best: Start
     way: str
     reports: list[StartReport]
     apart: float = 0.0
+    reached: Start | None = None
 
 
 class _Ends:
@@ -65,8 +70,8 @@ class _Ends:
     ):
         self.rows, self.starts, self.unknowns, self.seed, self.step = rows, starts, unknowns, seed, step
         self.cells = LikelihoodTable(rows)
-        self.scored = LikelihoodTable(replace(spread_table(rows, COMPARED_ROWS), weights=None))
-        self.some = replace(spread_table(rows, LIKELIHOOD_ROWS), weights=None)
+        self.scored = LikelihoodTable(some_rows(rows, COMPARED_ROWS))
+        self.some = some_rows(rows, LIKELIHOOD_ROWS)
         self.ends = [(start.theta, start.alpha) for start in starts]
         self.likelihoods = np.full((len(starts), len(self.scored.codes)), -np.inf)
 
@@ -137,7 +142,9 @@ def likeliest_start(
         try:
             found.score(everyone)
             if agreed and (_one_answer(found) or _one_answer_on_average(found)):
-                return Tried(starts[0], starts[0].account.way, found.reports())
+                own = starts[0].account
+                reached = replace(_at(starts[0], found.ends[found.best]), account=own)
+                return Tried(starts[0], own.way, found.reports(), reached=reached)
             if len(equal := tied(found.likelihoods)) > 1:
                 found.run(equal, LONGER * WARM_BATCHES)
                 found.score(equal)
@@ -164,6 +171,25 @@ def tied(likelihoods: Array) -> list[int]:
     behind = likelihoods[order[0]] - likelihoods[order]
     error = behind.std(axis=1) / np.sqrt(likelihoods.shape[1])
     return [int(c) for c in order[behind.mean(axis=1) <= TIED * error]][:MOST_TIED]
+
+
+def fell_short(after: Array, reached: Start, likely: Likely, total: float) -> bool:
+    """Return whether rows' log-likelihoods at the end of sampling are clearly below those that a short chain reached.
+
+    Chains that begin where the moments are may settle elsewhere than the short chain from there. ``total`` is the
+    weight of all rows.
+    """
+    try:
+        behind = likely(reached.theta, reached.alpha) - after
+    except Exception:  # what was sampled is not lost to a figure about it
+        return False
+    error = float(behind.std()) / np.sqrt(len(behind))
+    return bool(behind.mean() > TIED * error and behind.mean() * total > RIVAL)
+
+
+def some_rows(rows: Encoded, most: int) -> Encoded:
+    """Return so many rows at most, spread over the table, each counted once."""
+    return replace(spread_table(rows, most), weights=None)
 
 
 def _one_answer(found: _Ends) -> bool:

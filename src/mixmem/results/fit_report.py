@@ -273,12 +273,13 @@ def _contamination(refined: Refined) -> ContaminationReport:
 
 def _refine(refined: Refined, total: float) -> RefineReport:
     rounds = refined.integrated
+    before, after = refined.scores or (None, None)
     return RefineReport(
         method=refined.method,
         reason=refined.reason,
-        likelihood_before=None if refined.likelihood is None else refined.likelihood[0],
-        likelihood_after=None if refined.likelihood is None else refined.likelihood[1],
-        likelihood_rows=refined.n_scored,
+        likelihood_before=None if before is None else float(before.mean()),
+        likelihood_after=None if after is None else float(after.mean()),
+        likelihood_rows=0 if after is None else len(after),
         starts=list(refined.tried),
         gibbs=None if refined.posterior is None else _chains(refined.posterior),
         em=None if refined.maximum is None else _ascent(refined.maximum, total),

@@ -1,9 +1,10 @@
 """Numbers of components held against each other, by what halves of the rows show of each.
 
 Halves are learned from by moments first. Where more components are refused only because they were not found again, or
-only because rows are less likely with them, or a table is small, halves are sampled, as fits are: moments of halves of
-real tables may end at one of several answers by chance, and put levels at zero. Agreement near the line, or in some
-splits only, is judged by more of them, until most say the same; their median counts.
+only because rows are less likely with them, or are fewer than second moments show, or a table is small, halves are
+sampled, as fits are: moments of halves of real tables may end at one of several answers by chance, and put levels at
+zero. Agreement near the line, or in some splits only, is judged by more of them, until most say the same; their median
+counts.
 """
 
 from __future__ import annotations
@@ -72,13 +73,13 @@ class Compared:
         """Position of the k recommended, mean likelihoods, and errors of their differences from that k's."""
         return recommend(self.likelihood, self.stability[:, 1], self.weights)
 
-    @property
-    def doubtful(self) -> bool:
-        """Whether agreement alone or likelihood alone refuses more components, or those recommended hardly agree."""
+    def doubtful(self, shown: int) -> bool:
+        """Whether agreement alone or likelihood alone refuses more components, those recommended hardly agree, or are
+        fewer than the position of the number that the spectrum shows: moments of both halves may have ended poorly."""
         chosen, worst = self.recommended[0], self.stability[:, 1]
         hardly = chosen > 0 and bool(worst[chosen] < HOLDS + NEAR_LINE)
         refused = range(chosen + 1, len(worst))
-        return hardly or any(worst[i] >= HOLDS or self.likelier(i, chosen) for i in refused)
+        return hardly or chosen < shown or any(worst[i] >= HOLDS or self.likelier(i, chosen) for i in refused)
 
     def likelier(self, i: int, chosen: int) -> bool:
         """Whether a larger k than the one recommended makes rows likelier."""
@@ -96,9 +97,13 @@ def compare(
     memory_limit: int | None,
     n_splits: int,
     progress: Progress,
+    shown: int = 1,
     splits: int = SPLITS,
 ) -> Compared:
-    """Return what halves of the rows show of every k, by so many splits and more where they do not decide."""
+    """Return what halves of the rows show of every k, by so many splits and more where they do not decide.
+
+    ``shown`` is the number of components that the spectrum of the second moments shows.
+    """
     table, most = in_order(table), max(n_splits, MOST_SPLITS)
     seeds = split_seeds(most, splits)
     scored = spread_rows(np.arange(table.n_rows), max(LEAST_SCORED, SCORED_CELLS // table.n_variables))
@@ -108,7 +113,7 @@ def compare(
     way = "sampling" if can_sample and work <= SMALL_WORK else "moments"
     with progress.stage("halves of the rows", n_splits * len(ks)) as step:
         found = learn(ks, way, seeds[:n_splits], step)
-    if can_sample and way == "moments" and found.doubtful:
+    if can_sample and way == "moments" and found.doubtful(sum(k <= shown for k in ks) - 1):
         way = "sampling"
         with progress.stage("halves of the rows, sampled", n_splits * len(ks)) as step:
             found = learn(ks, way, seeds[:n_splits], step)

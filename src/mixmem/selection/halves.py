@@ -291,8 +291,8 @@ def found_again(
 
 
 def in_order(table: Encoded) -> Encoded:
-    """Return the table with its rows in an order that depends on what they hold alone."""
-    return table.take(np.lexsort(table.codes.T[::-1]))
+    """Return the table with its rows in an order that depends on what they hold alone, and of equal rows on weights."""
+    return table.take(np.lexsort((table.each, *table.codes.T[::-1])))
 
 
 def memory_of_halves(table: Encoded, k: int) -> int:

@@ -206,7 +206,7 @@ def choose_k(
             alpha0 = choose_alpha0(part, likely, seed=seed, progress=progress, first=first).value
         compared = compare(
             part, first, ks, float(alpha0), free_alpha0=free_alpha0, memory_limit=most, n_splits=int(n_splits),
-            progress=progress,
+            shown=spectrum.n_components, progress=progress,
         )  # fmt: skip
     chosen, held_out, error = compared.recommended
     structure = _structure(part, first) if chosen == 0 else None
@@ -379,10 +379,12 @@ def _why(i: int, chosen: int, held_out: Array, error: Array, worst: Array) -> st
 def below(agreement: float) -> str:
     """Return an agreement in two figures, never rounded up: what is below the line does not look as if it were on it.
 
-    >>> below(0.8496)
-    '0.84'
+    Less than nothing in common is nothing.
+
+    >>> below(0.8496), below(-0.1)
+    ('0.84', '0.00')
     """
-    return f"{np.floor(100.0 * agreement + 1e-9) / 100.0:.2f}"
+    return f"{np.floor(100.0 * max(agreement, 0.0) + 1e-9) / 100.0:.2f}"
 
 
 def _reasons(table: pd.DataFrame, spectrum: Spectrum, n_rows: int, structure: Structure | None) -> list[str]:
@@ -419,10 +421,13 @@ def _reasons(table: pd.DataFrame, spectrum: Spectrum, n_rows: int, structure: St
             f"agrees by {_agreement(row)}; {HOLDS:g} is asked for, 1 is the same), and rows that were "
             f"not fitted are more likely than under smaller numbers{_behind(rows, chosen)}."
         ]
+        if row["worst_split"] < HOLDS:
+            fewer = max(each["k"] for each in rows[:chosen] if each["k"] == 1 or each["worst_split"] >= HOLDS)
+            said.append(f"But not in every split of the rows: they do not settle whether it is {k} or {fewer}.")
     if gained > error:
         said.append(
             f"Rows are more likely still under k = {rows[best]['k']}, by {_difference(rows[best], row, rows[best])} "
-            f"per row, but its weakest component agrees by {_agreement(rows[best])} only: "
+            f"per row, but its weakest component agrees by only {_agreement(rows[best])}: "
             "other rows would not show it again. Variables may belong together in ways that components do not describe."
         )
     return [*said, _spectrum_says(spectrum, rows, k)]
@@ -432,13 +437,13 @@ def _agreement(row: Mapping[Any, Any]) -> str:
     """Say how far the weakest component agrees, and how splits differ where more than two were taken.
 
     >>> _agreement({"stability_worst": 0.87, "splits": 5, "worst_split": -0.1, "best_split": 0.97})
-    '0.87 (in the middle one of 5 splits, from 0.00 to 0.97)'
+    '0.87 in the middle one of 5 splits, from 0.00 to 0.97'
     """
     said = below(row["stability_worst"])
     if row["splits"] < 3:
         return said
-    least, most = max(row["worst_split"], 0.0), row["best_split"]
-    return f"{said} (in the middle one of {row['splits']} splits, from {below(least)} to {below(most)})"
+    least, most = below(row["worst_split"]), below(row["best_split"])
+    return f"{said} in the middle one of {row['splits']} splits, from {least} to {most}"
 
 
 def _behind(rows: list[dict[Any, Any]], chosen: int) -> str:

@@ -7,6 +7,8 @@ PYTHON ?= $(shell for p in python3.11 python3; do $$p -c '' 2>/dev/null && { ech
 STAMP := .venv/.installed
 # Tests start many processes, and each would compile all sources anew.
 unexport PYTHONDONTWRITEBYTECODE
+# Threads of BLAS with nothing to do sleep at once; else they spin for a tenth of a second in each of these processes.
+export OPENBLAS_THREAD_TIMEOUT := 4
 
 # A Python of one version, such as 3.12: on the path, or where pyenv keeps it.
 PYENV_ROOT ?= $(HOME)/.pyenv

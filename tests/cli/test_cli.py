@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ import polars as pl
 import pytest
 
 import mixmem
-from mixmem.cli import _usage, main
+from mixmem.cli import BLAS_THREADS, _usage, main
 from mixmem.cli.attempts import Attempts
 from mixmem.cli.choose_k import ChoiceRun, choice_text
 from mixmem.models._learner import Learner
@@ -1221,15 +1222,17 @@ def test_a_fit_imports_no_more_than_it_needs():
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_whole_fit_needs_neither_pandas_nor_the_optimizers(fitted, tmp_path):
+def test_a_whole_fit_needs_neither_pandas_nor_the_optimizers_nor_threads_of_blas(fitted, tmp_path):
     arguments = ["fit", str(fitted / "data.csv"), "-k", "2", "--id", "who", "--alpha0", "0.2", "--out"]
     code = (
         f"import sys; from mixmem.cli import main; main({[*arguments, str(tmp_path / 'o')]!r}); "
         "heavy = {'scipy.stats', 'scipy.optimize', 'pandas', 'sklearn', 'matplotlib', 'distributed'}; "
-        "print(sorted(heavy & set(sys.modules)))"
+        "from threadpoolctl import threadpool_info; "
+        "print(sorted(heavy & set(sys.modules)), {each['num_threads'] for each in threadpool_info()})"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    free = {name: value for name, value in os.environ.items() if name != BLAS_THREADS}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=free)
+    assert done.stdout.splitlines()[-1] == "[] {1}"  # threads of BLAS would spin, and are never used
     assert {"intervals.csv", "fit.json"} <= {path.name for path in (tmp_path / "o").iterdir()}
 
 

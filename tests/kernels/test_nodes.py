@@ -14,15 +14,17 @@ def test_mix_at_nodes():
     agree(nodes.mix_at_nodes, reference.mix_at_nodes, rng.random((7, 3)), rng.random((3, 5)), empty(7, 5))
 
 
+@pytest.mark.parametrize(("precision", "tolerance"), [(np.float64, 1e-10), (np.float32, 1e-4)])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize(("n", "levels", "m"), [(1, (3,), 1), (12, (2, 3, 5, 4), 9), (3, (2,) * 300, 20)])
-def test_node_sums(n, levels, m, missing):
+def test_node_sums(n, levels, m, missing, precision, tolerance):
     """The longest rows are less likely than the smallest number there is."""
     cells = random_cells(n, levels, missing=missing)
     at_nodes, weights = cells.likelihoods(m) ** 2, np.random.default_rng(1).random(m)
     agree(
-        nodes.node_sums, reference.node_sums, cells.codes, cells.starts, cells.absent, at_nodes, weights,
-        np.random.default_rng(2).random((2, m)), empty(n), empty(n), empty(n, 2),
+        nodes.node_sums, reference.node_sums, cells.codes, cells.starts, cells.absent, at_nodes.astype(precision),
+        weights, np.random.default_rng(2).random((2, m)), empty(n), empty(n), empty(n, 2),
+        rtol=tolerance, atol=tolerance,
     )  # fmt: skip
 
 

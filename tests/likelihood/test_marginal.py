@@ -92,6 +92,16 @@ def test_a_rows_value_does_not_depend_on_company_or_threads(p, k):
     assert (together[50:] == alone).all()
 
 
+@pytest.mark.parametrize(("p", "alike"), [(3, True), (40, False)])
+def test_equal_rows_are_sorted_out_where_there_are_many(p, alike):
+    drawn = simulate_gdlm(5_000, p, 2, random_state=5)
+    codes, place = marginal._distinct(drawn.encoded.codes)
+    assert (codes[place] == drawn.encoded.codes).all()
+    assert (len(codes) < 5_000) == alike
+    values = row_likelihood(drawn.encoded, drawn.theta, drawn.alpha)
+    assert (values[:50] == row_likelihood(drawn.encoded.take(slice(0, 50)), drawn.theta, drawn.alpha)).all()
+
+
 def test_a_component_of_no_weight_changes_nothing():
     drawn = simulate_gdlm(20, 12, 2, alpha=0.4, random_state=6)
     two = row_likelihood(drawn.encoded, drawn.theta, drawn.alpha)

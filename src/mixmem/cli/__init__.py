@@ -28,6 +28,9 @@ INTERRUPTED = 130
 COMPLETING = "_MIXMEM_COMPLETE"
 """Set by a shell that asks for completions."""
 
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+"""Read once, when BLAS is loaded: fits hold it at one thread; others would spin for a tenth of a second."""
+
 EXPECTED = {
     "int_parsing": "a whole number",
     "float_parsing": "a number",
@@ -42,6 +45,8 @@ EXPECTED = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (by default the program's own) and return its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if "numpy" not in sys.modules:
+        os.environ.setdefault(BLAS_THREADS, "1")
     try:
         with _termination_interrupts():
             return _run(arguments)

@@ -2,7 +2,7 @@
 
 Rows are summed over nodes that are common to all (:mod:`mixmem.likelihood.nodes`): exactly where components are few,
 else over scattered points, enough of which must explain the row. Other rows, and long ones, are integrated by
-importance sampling around their own mode. Every distinct row is computed once.
+importance sampling around their own mode. Rows that are equal are computed once.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ EXPLAINING = 50.0
 """Scattered nodes that must explain a row, by the effective number of their likelihoods."""
 EXPLAINING_MEAN = 10.0
 """The same where means of memberships are wanted: they ask for less than logarithms do."""
+LOOKED_AT, MOST_EQUAL = 2_048, 0.01
+"""Rows of a table that tell whether some are equal, and the share from which on sorting them out pays."""
 LEAST_ALPHA = 1e-8
 """A component of less has no say."""
 MOST_DRAWS, LEAST_DRAWS, DRAWN_CELLS = 100, 10, 100_000
@@ -79,9 +81,14 @@ def row_likelihood(
 
 
 def _distinct(codes: NDArray[np.unsignedinteger]) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64]]:
-    """Return the distinct rows of codes (n, q), and where each row stands among them (n,)."""
-    whole = np.ascontiguousarray(codes)
+    """Return the distinct rows of codes (n, q), and where each row stands among them (n,); all if few are equal."""
+    n, whole = len(codes), np.ascontiguousarray(codes)
     keys = whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))).ravel()
+    if n > 2 * LOOKED_AT:  # sorting takes as long as half of the nodes; equal rows may lie together
+        half = np.arange(LOOKED_AT // 2)
+        some = np.union1d(n // 2 + half, half * n // len(half))
+        if len(np.unique(keys[some])) > (1.0 - MOST_EQUAL) * len(some):
+            return whole, np.arange(n)
     _, first, place = np.unique(keys, return_index=True, return_inverse=True)
     return whole[first], place.reshape(-1)
 
@@ -110,7 +117,7 @@ def _by_nodes(
     cells: LikelihoodTable, codes: NDArray[np.unsignedinteger], likely: Array, nodes: Nodes, *, means: bool = False
 ) -> tuple[Array, Array, Array, Array]:
     """Return the rows' likelihoods, their errors, the effective number of nodes that explain them, each (n,), and the
-    means of the memberships (n, k), if they are wanted."""
+    means of the memberships (n, k), if they are wanted: all in single precision then."""
     n, batches = len(codes), list(nodes.batches())
     width = len(nodes.points) if means else 0
     sums, squares, centers = (
@@ -121,6 +128,8 @@ def _by_nodes(
     for b, (points, weights) in enumerate(batches):
         at_nodes = np.empty((len(likely), len(weights)))
         mix_at_nodes(likely, points, at_nodes)
+        if means:  # shares of one need no more
+            at_nodes = at_nodes.astype(np.float32)
 
         def add(
             rows: slice, b: int = b, table: Array = at_nodes, points: Array = points[:width], weights: Array = weights

@@ -558,6 +558,17 @@ def test_info_describes_the_table(fitted, tmp_path, capsys):
     assert len(out.splitlines()) < 40
 
 
+def test_info_names_copies_and_scales_with_an_unused_answer(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({f"q{j}": rng.integers(1, 6, 200) for j in range(4)})
+    gap = rng.choice([1, 2, 4, 5], 200)
+    table.assign(q4=gap, tens=2 * rng.integers(0, 4, 200), again=table["q0"]).to_csv(tmp_path / "d.csv", index=False)
+    out = run(capsys, "info", tmp_path / "d.csv")[1]
+    assert "warning: 'q0' and 'again' say the same in every row: a fit takes each for evidence of its own" in out
+    assert 'say --kind "q*=ordinal" --kind again=ordinal' in out
+    assert "tens=ordinal" not in out
+
+
 def test_info_takes_weights(tmp_path, capsys):
     rows = [f"{i % 2},{i // 2 % 3},{i // 6},{i % 5 + 1}" for i in range(18)]
     (tmp_path / "counts.csv").write_text("a,b,c,Freq\n" + "\n".join(rows))

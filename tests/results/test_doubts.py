@@ -233,7 +233,8 @@ def test_advice_on_convergence_goes_by_what_halves_show():
         assert found[0].remedy.startswith("look with `mixmem choose-k`")
     not_converged, several = halves([0.9, 0.95, 0.99], (0.2, 0.01), converged=False, apart=0.21)
     assert (not_converged.code, several.code) == ("not-converged", "several-maxima")
-    assert not_converged.remedy.startswith("look with `mixmem choose-k`")  # other memberships are as likely
+    assert not_converged.remedy == "use more variables, or fewer components"  # other memberships are as likely
+    assert several.remedy == f"do not interpret single memberships; {not_converged.remedy}"
 
 
 def test_a_component_that_is_not_found_again_is_named():

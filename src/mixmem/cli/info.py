@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
 from itertools import chain, pairwise, takewhile
@@ -22,6 +22,7 @@ from mixmem.data.table_checks import IGNORED, MIN_VARIABLES, without_weights
 from mixmem.errors import InputError, TableWarning
 from mixmem.moments.anchors import largest_k
 from mixmem.progress import current
+from mixmem.selection.structure import copied_variables, copies_told
 from mixmem.words import counted, listing, one_line, plain_number, quoted, short
 
 MOST_LINES = 40
@@ -56,7 +57,7 @@ def describe(data: str, described: Described | None = None) -> Description:
     if encoded.schema.n_variables:
         lines += ["", *_variables(facts)]
         lines += ["", *(f"note: {remark}" for remark in (*encoded.remarks, *_scales(encoded.schema, table.names)))]
-        lines += [f"warning: {text}" for text in table_warnings(facts)]
+        lines += [f"warning: {text}" for text in (*table_warnings(facts), *_copies(encoded))]
     return Description("\n".join(lines).rstrip(), (*bad, *problems))
 
 
@@ -148,6 +149,12 @@ def _own(declared: Any, table: Table) -> Any:
 # --- The text
 
 
+def _copies(table: Encoded) -> Iterator[str]:
+    copies, together = copied_variables(table, np.arange(table.n_variables))
+    if copies:
+        yield f"{copies_told(copies, together)}: a fit takes each for evidence of its own; leave all but one out"
+
+
 def _head(data: str, table: Table, facts: Facts, weight: str | None) -> list[str]:
     encoded = facts.table
     size = encoded.codes.nbytes
@@ -169,7 +176,7 @@ def _head(data: str, table: Table, facts: Facts, weight: str | None) -> list[str
     lines.append(f"  memory as codes   {size / scale:.3g} {unit}")
     if schema.n_variables >= MIN_VARIABLES:
         lines.append(
-            f"  largest k         {largest_k(encoded.coding):,} (what the anchors could carry; fewer is usual)"
+            f"  largest k         {largest_k(encoded.coding):,} ((beyond it a fit has no guarantee; fewer is usual))"
         )
     return lines
 
@@ -215,13 +222,14 @@ def _start(names: Sequence[str]) -> str:
 
 
 def _is_scale(variable: Variable) -> bool:
-    """Whether levels are at least four whole numbers, each one more than the last."""
+    """Whether levels are at least four whole numbers, each one more than the last; one between may be unused."""
     if not variable.own_kind.plain or variable.own_kind.ordered or len(variable.levels) < 4:
         return False
     if variable.value_type not in ("int", "float"):
         return False
     numbers = [float(level) for level in variable.levels]
-    return all(after - before == 1.0 for before, after in pairwise(numbers))
+    steps = [after - before for before, after in pairwise(numbers)]
+    return steps.count(1.0) + (2.0 in steps) == len(steps)
 
 
 def _kinds(schema: Schema) -> str:

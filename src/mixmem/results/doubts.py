@@ -39,6 +39,8 @@ LARGE_WEIGHTS, ONCE = 5.0, 0.02
 of patterns."""
 FEWER_PARTITIONS = "fewer-partitions"
 HOW_MANY = "look with `mixmem choose-k` how many components the rows show"
+FEWER = "use more variables, or fewer components"
+"""What helps where a choice of k may have recommended so many components: halves of the rows show them all."""
 
 
 @dataclass(frozen=True)
@@ -183,16 +185,20 @@ def _structure(structure: Structure) -> Iterator[Notice]:
 def _convergence(fit: Evidence) -> Iterator[Notice]:
     if fit.converged:
         return
+    remedy = HOW_MANY
+    if _come_back(fit):
+        remedy = FEWER if fit.apart > FAR else (
+            "halves of the rows show the same components, so compare fits with other seeds: what differs between them "
+            "is not known"
+        )  # fmt: skip
+    yield Notice("not-converged", "serious", f"the fit did not converge: {fit.reason}", remedy)
+
+
+def _come_back(fit: Evidence) -> bool:
+    """Return whether halves of the rows show every component, and other rows do not speak for fewer."""
     again, known = fit.looked.again, fit.looked.agreement
     better = again is not None and (again.gain or (1.0, 0.0))[0] > 0.0
-    holds = known is not None and known.min() >= HOLDS and better and fit.apart <= FAR
-    remedy = (
-        "halves of the rows show the same components, so compare fits with other seeds: what differs between them is "
-        "not known"
-        if holds
-        else HOW_MANY
-    )
-    yield Notice("not-converged", "serious", f"the fit did not converge: {fit.reason}", remedy)
+    return known is not None and bool(known.min() >= HOLDS) and better
 
 
 def _maxima(fit: Evidence) -> Iterator[Notice]:
@@ -201,7 +207,8 @@ def _maxima(fit: Evidence) -> Iterator[Notice]:
             "several-maxima", "serious",
             f"another start ended at memberships that lie {fit.apart:.2f} apart (root mean square) and are nearly as "
             "likely: the rows do not tell which are right",
-            f"do not interpret single memberships; {HOW_MANY}, or use more variables",
+            "do not interpret single memberships; "
+            + (FEWER if _come_back(fit) else f"{HOW_MANY}, or use more variables"),
         )  # fmt: skip
 
 

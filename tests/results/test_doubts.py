@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mixmem import GDLM, FitWarning, simulate_gdlm
+from mixmem.data.schema import Schema, Variable
 from mixmem.moments.estimate import PlanReport
 from mixmem.results.doubts import Evidence, LookedBack, agreement_of, doubts, may_be_survey_weights
 from mixmem.selection.halves import FoundAgain
@@ -19,7 +20,7 @@ DRAWN_WIDER = simulate_gdlm(400, 16, 3, alpha=0.2, random_state=0)
 THERE = Structure(1e-9, 400, 8, [])
 
 
-def told(theta=DRAWN.theta, alpha=DRAWN.alpha, *, structure=THERE, memberships=None, **changes):
+def told(theta=DRAWN.theta, alpha=DRAWN.alpha, *, structure=THERE, memberships=None, schema=DRAWN.schema, **changes):
     looked = LookedBack(structure, None, memberships)
     known = {
         "weights": np.ones(400),
@@ -28,7 +29,7 @@ def told(theta=DRAWN.theta, alpha=DRAWN.alpha, *, structure=THERE, memberships=N
         "way": "moments",
         "at_bound": False,
     } | changes
-    return doubts(Evidence(DRAWN.schema, theta, alpha, looked=looked, **known))
+    return doubts(Evidence(schema, theta, alpha, looked=looked, **known))
 
 
 def codes(notices):
@@ -109,8 +110,10 @@ def test_whole_weights_that_may_be_those_of_a_survey_are_asked_about():
     assert not may_be_survey_weights(DRAWN.encoded)
     crossed = simulate_gdlm(32, 5, 2, n_levels=2, random_state=0).encoded
     assert not may_be_survey_weights(replace(crossed, weights=np.full(32, 50.0)))
+    (notice,) = told(weights=np.full(400, 60.0), may_be_survey_weights=True)
+    assert (notice.code, notice.severity) == ("weights-as-counts", "minor")
     (notice,) = told(weights=np.full(400, 1000.0), may_be_survey_weights=True)
-    assert notice.code == "weights-as-counts"
+    assert notice.severity == "serious"  # checks by halves of 400,000 rows are worth nothing
     assert "400 rows stand for 400,000" in notice.text
 
 
@@ -174,6 +177,22 @@ def test_maxima_that_lie_apart_are_told():
     (notice,) = told(apart=0.21)
     assert (notice.code, notice.severity) == ("several-maxima", "serious")
     assert "memberships that lie 0.21 apart" in notice.text
+
+
+def test_much_noise_is_told():
+    assert told(noise=0.14) == []
+    (notice,) = told(noise=0.31)
+    assert (notice.code, notice.severity) == ("much-noise", "minor")
+    assert notice.text.startswith("31% of the cells are taken for noise, and theta describes the others")
+
+
+def test_variants_that_keep_genotypes_from_the_likelihood_of_ancestry_are_told():
+    two, other = (Variable(name, ("A", "C"), kind="dosage") for name in ("rs1", "rs2"))
+    three = Variable("rs3", ("A", "C", "G"), kind="dosage")
+    theta = np.random.default_rng(0).random((7, 3))
+    found = {notice.code: notice.text for notice in told(theta, schema=Schema((two, other, three)))}
+    assert found["other-variants"].startswith("1 of the 3 variants have not just two alleles in two copies ('rs3'), so")
+    assert "other-variants" not in [notice.code for notice in told(theta[:4], schema=Schema((two, other)))]
 
 
 def test_copies_are_told():

@@ -14,9 +14,9 @@ from mixmem.cli.fit import FIT_FILES, FitRun
 from mixmem.data.schema import Schema
 from mixmem.errors import InputError
 from mixmem.output.tables import refuse_overwriting
-from mixmem.refinement.admixture import are_genotypes
+from mixmem.refinement.admixture import TWO_ALLELES, are_genotypes
 from mixmem.storage.atomic import staged_folder, write_atomically
-from mixmem.words import listing, quoted
+from mixmem.words import listing
 
 DECIMALS = 6
 
@@ -61,7 +61,13 @@ def refuse_for(*, frequencies: bool, folds: bool) -> Callable[[Schema], None]:
         if frequencies:
             refuse_frequencies(schema)
         if folds and not are_genotypes(schema):
-            raise InputError("--cv hides genotypes; expected a table of diploid variants with two alleles each")
+            others = [variable.name for variable in schema.variables if not variable.own_kind.diploid_locus(variable)]
+            copies = all(variable.own_kind.cells == "copies" for variable in schema.variables)
+            raise InputError(
+                f"--cv hides genotypes of diploid variants with two alleles each, and {len(others):,} of the "
+                f"{schema.n_variables:,} variables are none: {listing(others, 3)}; "
+                f"{TWO_ALLELES if copies else 'leave --cv out'}"
+            )
 
     return accept
 
@@ -78,8 +84,7 @@ def refuse_frequencies(schema: Schema) -> None:
     if many:
         raise InputError(
             f"--p writes one frequency per variant, but {len(many):,} of {schema.n_variables:,} have more than two "
-            f"alleles: {listing(many, 3)}; leave --p out (theta.csv has all frequencies), or leave them out with "
-            f"--kind {quoted(f'{many[0]}=ignore')}"
+            f"alleles: {listing(many, 3)}; leave --p out (theta.csv has all frequencies), or {TWO_ALLELES}"
         )
 
 

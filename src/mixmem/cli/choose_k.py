@@ -14,7 +14,7 @@ from mixmem.cli.compilation import announce_compilation
 from mixmem.cli.console import written
 from mixmem.cli.facts import Facts
 from mixmem.cli.reading import Described
-from mixmem.cli.table_warnings import looked_at
+from mixmem.cli.table_warnings import looked_at, of_counts
 from mixmem.engine.local import threads
 from mixmem.errors import InputError
 from mixmem.parameters import check_parameters
@@ -72,7 +72,7 @@ def run_choice(
     announce_compilation(quiet)
     choice, attempts = choose_k(table, **settings), Attempts()
     with threads(settings["n_jobs"]):
-        doubts = looked_at(Facts.of(table), attempts)
+        doubts = [*looked_at(Facts.of(table), attempts), *of_counts(table)]
     n, p = table.codes.shape
     return ChoiceRun(
         choice,

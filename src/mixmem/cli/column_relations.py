@@ -102,12 +102,14 @@ def _marks(codes: np.ndarray, level: int, absent: int) -> bytes:
 
 
 def numbers_of(facts: Facts, j: int) -> np.ndarray | None:
-    """Return the numbers that codes of a variable stand for, NaN for a missing cell; None if levels are no numbers."""
+    """Return the numbers that codes of a variable stand for, NaN for a missing cell; None if cells hold no numbers."""
     column, variable = facts.table.coding.columns[j], facts.table.schema.variables[j]
     if column.is_number:
         values = np.asarray(column.values, dtype=float)
     elif variable.value_type in ("int", "float"):
         values = np.array([float(level) for level in variable.levels])
     else:
+        return None
+    if len(values) != facts.table.coding.soft.absent[j]:  # a cell holds copies of levels
         return None
     return np.append(values, np.nan)  # a missing cell has the code after the last

@@ -14,7 +14,7 @@ import numpy as np
 
 from mixmem.cli.facts import Facts
 from mixmem.cli.reading import Described
-from mixmem.cli.table_warnings import table_warnings
+from mixmem.cli.table_warnings import of_counts, table_warnings
 from mixmem.data.encode import Encoded, encode
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.table import Coded, Locus, Table
@@ -57,7 +57,7 @@ def describe(data: str, described: Described | None = None) -> Description:
     if encoded.schema.n_variables:
         lines += ["", *_variables(facts)]
         lines += ["", *(f"note: {remark}" for remark in (*encoded.remarks, *_scales(encoded.schema, table.names)))]
-        lines += [f"warning: {text}" for text in (*table_warnings(facts), *_copies(encoded))]
+        lines += [f"warning: {text}" for text in (*table_warnings(facts), *of_counts(encoded), *_copies(encoded))]
     return Description("\n".join(lines).rstrip(), (*bad, *problems))
 
 
@@ -176,7 +176,7 @@ def _head(data: str, table: Table, facts: Facts, weight: str | None) -> list[str
     lines.append(f"  memory as codes   {size / scale:.3g} {unit}")
     if schema.n_variables >= MIN_VARIABLES:
         lines.append(
-            f"  largest k         {largest_k(encoded.coding):,} ((beyond it a fit has no guarantee; fewer is usual))"
+            f"  largest k         {largest_k(encoded.coding):,} (beyond it a fit has no guarantee; fewer is usual)"
         )
     return lines
 

@@ -10,10 +10,12 @@ import numpy as np
 from mixmem.cli.attempts import Attempts
 from mixmem.cli.column_relations import numbers_of, of_dummies, of_weights
 from mixmem.cli.facts import Facts
+from mixmem.data.encode import Encoded
 from mixmem.data.infer_kinds import MOST_INTEGERS
 from mixmem.data.number_texts import few_texts
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.table_checks import IGNORED
+from mixmem.results.doubts import may_be_survey_weights, survey_weights
 from mixmem.words import listing, quoted
 
 RARE_ROWS = 5
@@ -54,6 +56,12 @@ MISSING_NUMBERS = frozenset([-1, -8, -9, 9, 88, 98, 99, 998, 999, 9999, -88, -98
 def looked_at(facts: Facts, attempts: Attempts) -> list[str]:
     """Return what is to be said of a table beside a result; nothing, and a notice, if that fails."""
     return attempts.attempt("a look at the table", lambda: table_warnings(facts)) or []
+
+
+def of_counts(table: Encoded) -> Iterator[str]:
+    """Say of weights that are taken for counts that they may be a survey's, before a fit says so."""
+    if may_be_survey_weights(table):
+        yield survey_weights(table.each).text
 
 
 def table_warnings(facts: Facts) -> list[str]:

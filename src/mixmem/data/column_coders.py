@@ -267,8 +267,9 @@ class ValueColumn:
         if self.position in self.asked.judged.useless:
             return
         self.asked.judged.levels(
-            self.position, name, tuple(texts), table, texts=value_type == "str" and name not in self.asked.declared
-        )
+            self.position, name, tuple(texts), table, held=int((self.column.codes >= 0).sum()),
+            texts=value_type == "str" and name not in self.asked.declared,
+        )  # fmt: skip
         yield self.position, ColumnCoding(Variable(name, tuple(texts), value_type, self.kind), missing=missing)
 
     def write(self, codes: np.ndarray, columns: list[ColumnCoding], table: Table) -> None:

@@ -90,6 +90,17 @@ def identifier_column(name: str, n_distinct: int, table: Table, *, number: bool 
     )
 
 
+def remarks_column(name: str, n_distinct: int, held: int) -> Useless:
+    """Return what is said of a column of texts that few rows hold, each nearly its own."""
+    return Useless(
+        name,
+        f"holds {n_distinct:,} different texts in the {held:,} cells that are filled, as remarks do",
+        "; expected categories: drop the column",
+        f"; say --kind {quoted(f'{name}=categorical')} to keep it",
+        many="hold different texts in nearly all cells that are filled, as remarks do",
+    )
+
+
 def empty_column(name: str, table: Table) -> Useless:
     """Return what is said of a column without values."""
     return Useless(
@@ -144,8 +155,10 @@ class Judged:
             raise column.refusal
         self.useless[position] = column
 
-    def levels(self, position: int, name: str, levels: tuple[str, ...], table: Table, *, texts: bool = False) -> None:
-        """Judge a column of these levels: one alone, or a different one in nearly every row, is of no use."""
+    def levels(
+        self, position: int, name: str, levels: tuple[str, ...], table: Table, *, held: int = 0, texts: bool = False
+    ) -> None:
+        """Judge a column of these levels: one alone, or a different one in nearly every cell held, is of no use."""
         if len(levels) == 1:
             self.leave_out(position, constant_column(name, repr(levels[0])))
             return
@@ -159,6 +172,8 @@ class Judged:
             self.nearly.setdefault(odd, {})[name] = different
         if different:
             self.leave_out(position, nearly_numbers(name, odd) if odd else identifier_column(name, len(levels), table))
+        elif texts and not odd and held >= IDENTIFIER_ROWS and len(levels) > IDENTIFIER_SHARE * held:
+            self.leave_out(position, remarks_column(name, len(levels), held))
         elif texts:
             self.subjects(name, len(levels), table)
 

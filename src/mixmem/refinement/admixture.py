@@ -144,6 +144,10 @@ MISSING = 3
 """Code of a missing genotype."""
 
 
+TWO_ALLELES = "leave them out, as `bcftools view -m2 -M2` and `plink2 --max-alleles 2` do"
+"""What to do with variants of more than two alleles."""
+
+
 def are_genotypes(schema: Schema) -> bool:
     """Return whether all variables are diploid loci of two alleles."""
     return all(variable.own_kind.diploid_locus(variable) for variable in schema.variables)

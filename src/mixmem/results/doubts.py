@@ -13,6 +13,7 @@ from mixmem.data.schema import Schema
 from mixmem.likelihood.memberships import RowFit
 from mixmem.moments.components import best_assignment
 from mixmem.moments.estimate import PlanReport
+from mixmem.refinement.admixture import TWO_ALLELES
 from mixmem.refinement.starts import HALF
 from mixmem.results.distinctive import Contents, distances, ordered_distances
 from mixmem.results.notices import Notice
@@ -20,7 +21,7 @@ from mixmem.selection.halves import HOLDS, LOST, FoundAgain
 from mixmem.selection.n_components import below
 from mixmem.selection.structure import Structure, copies_told
 from mixmem.typing import Array
-from mixmem.words import listed
+from mixmem.words import listed, listing
 
 EMPTY_SHARE, EMPTY_ROWS = 0.002, 0.5
 """Share of all memberships below which a component is empty, and the same in rows."""
@@ -34,9 +35,11 @@ three, and for more. Fits to one normal factor have 0.98 to 1 and 0.83 to 1, fit
 0.5 at most."""
 FAR = 0.05
 """Root mean square difference of memberships from which on two maxima are told."""
-LARGE_WEIGHTS, ONCE = 5.0, 0.02
-"""Mean from which on whole weights may be those of a survey, and the share of ones below which they are hardly counts
-of patterns."""
+LARGE_WEIGHTS, ONCE, HUGE_WEIGHTS = 5.0, 0.02, 100.0
+"""Mean from which on whole weights may be those of a survey, the share of ones below which they are hardly counts of
+patterns, and the mean from which on checks that take them for rows are worth nothing."""
+MUCH_NOISE = 0.15
+"""Share of cells taken for noise from which on theta is told to be more extreme than answers are."""
 FEWER_PARTITIONS = "fewer-partitions"
 HOW_MANY = "look with `mixmem choose-k` how many components the rows show"
 FEWER = "use more variables, or fewer components"
@@ -82,6 +85,8 @@ class Evidence:
     apart: float = 0.0
     """How far memberships lie from those of another maximum, nearly as likely."""
     may_be_survey_weights: bool = False
+    noise: float = 0.0
+    """The share of cells found to be noise; 0 where it was given."""
 
 
 def agreement_of(schema: Schema, theta: Array, again: FoundAgain) -> Array:
@@ -117,7 +122,14 @@ def doubts(fit: Evidence) -> list[Notice]:
         bound = f"the rows look {alike}: alpha0 lies at the end of the range searched"
         remedy = "give alpha0 if you know it, or try another number of components"
         found.append(Notice("alpha0-at-bound", "minor", bound, remedy))
-    found += [*_weights(fit), *_partitions(fit.plan), *_alpha0(fit.alpha0_apart), *fit.looked.failed]
+    found += [
+        *_weights(fit),
+        *_noise(fit),
+        *_genotypes(fit.schema),
+        *_partitions(fit.plan),
+        *_alpha0(fit.alpha0_apart),
+        *fit.looked.failed,
+    ]
     return sorted(found, key=lambda notice: notice.severity != "serious")
 
 
@@ -134,12 +146,41 @@ def may_be_survey_weights(table: Encoded) -> bool:
 
 def _weights(fit: Evidence) -> Iterator[Notice]:
     if fit.may_be_survey_weights:
-        rows, total = len(fit.weights), int(fit.weights.sum())
+        yield survey_weights(fit.weights)
+
+
+def survey_weights(weights: Array) -> Notice:
+    """Return what is said of whole weights (n,) that may be those of a survey."""
+    rows, total = len(weights), int(weights.sum())
+    return Notice(
+        "weights-as-counts", "serious" if total >= HUGE_WEIGHTS * rows else "minor",
+        f"the weights are whole numbers and are taken for counts: {rows:,} rows stand for {total:,}, and intervals "
+        "and checks are as sure as so many rows make them",
+        "if they are weights of a survey, divide them by their mean and begin again",
+    )  # fmt: skip
+
+
+def _noise(fit: Evidence) -> Iterator[Notice]:
+    """Much noise: components of soft answers without noise, and of sharp ones with it, are hard to tell apart."""
+    if fit.noise >= MUCH_NOISE:
         yield Notice(
-            "weights-as-counts", "minor",
-            f"the weights are whole numbers and are taken for counts: {rows:,} rows stand for {total:,}, and intervals "
-            "and checks are as sure as so many rows make them",
-            "if they are weights of a survey, divide them by their mean and fit again",
+            "much-noise", "minor",
+            f"{fit.noise:.0%} of the cells are taken for noise, and theta describes the others: it is more extreme "
+            "than the answers are",
+            "fit with a contamination of 0 if nobody answers at random, or to read theta as shares of all answers",
+        )  # fmt: skip
+
+
+def _genotypes(schema: Schema) -> Iterator[Notice]:
+    """Variants that keep genotypes from being fitted as programs for ancestry fit them."""
+    odd = [variable.name for variable in schema.variables if not variable.own_kind.diploid_locus(variable)]
+    every = all(variable.own_kind.cells == "copies" for variable in schema.variables)
+    if every and 0 < len(odd) < schema.n_variables:
+        yield Notice(
+            "other-variants", "minor",
+            f"{len(odd):,} of the {schema.n_variables:,} variants have not just two alleles in two copies "
+            f"({listing(odd, 3)}), so that the fit does not climb the likelihood that programs for ancestry maximise",
+            TWO_ALLELES,
         )  # fmt: skip
 
 

@@ -187,9 +187,11 @@ def fit_report(
     if refined.unscored is not None:
         failed = diagnostic_failed("the likelihood of rows before and after refinement", refined.unscored)
         looked = replace(looked, failed=(*looked.failed, failed))
+    contamination = _contamination(refined)
     evidence = Evidence(
         table.schema, refined.theta, refined.alpha, table.each, converged or settled, reason, refined.way,
         alpha0.at_bound, looked, _plan(start), alpha0_checked(alpha0), refined.apart, may_be_survey_weights(table),
+        contamination.value if contamination.estimated else 0.0,
     )  # fmt: skip
     return FitReport(
         rows=table.n_rows,
@@ -201,7 +203,7 @@ def fit_report(
         structure=looked.structure,
         start=start.account,  # type: ignore[arg-type]
         alpha0=alpha0,
-        contamination=_contamination(refined),
+        contamination=contamination,
         refine=_refine(refined, table.total),
         seed=seed.entropy,
         seconds=dict(seconds),

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixmem import GDLM, InputError, align_components
+from mixmem import GDLM, FitWarning, InputError, align_components
 from mixmem.cli import main
 from mixmem.results.covariates import Design, Score, mean_memberships_given
 from mixmem.results.simulate import simulate_gdlm
@@ -60,7 +60,7 @@ def test_groups_are_found_where_they_are(fitted):
     assert np.abs(np.diff(naive, axis=0)).sum() < np.abs(np.diff(means, axis=0)).sum()  # drawn towards each other
     assert (found.degrees, found.left_out, found.notes) == (2, 0, ())
     assert found.p_value < 1e-6
-    assert found.summary.startswith("the groups by group differ (p < 0.001), most in component")
+    assert found.summary.startswith("the groups by group differ (p < 0.001), most surely in component")
     assert ((found.means["lower"] < found.means["mean"]) & (found.means["mean"] < found.means["upper"])).all()
     same = model.compare(frame.drop(columns="group"), by=frame["group"].to_numpy())
     pd.testing.assert_frame_equal(found.means, same.means)
@@ -73,6 +73,29 @@ def test_groups_of_chance_do_not_differ(fitted):
     ]
     assert min(values) > 0.001
     assert max(values) > 0.2
+
+
+def test_a_small_group_at_the_edge_is_not_sure(fitted):
+    """Eight rows of which none shows a component may have some of it."""
+    model, frame, _ = fitted
+    memberships = model.transform(frame.drop(columns="group"))
+    small = np.argsort(memberships[:, 2], kind="stable")[:8]
+    found = model.compare(frame, by=np.where(np.isin(np.arange(len(frame)), small), "few", "most"))
+    means = found.means.set_index(["group", "component"]).loc[("few", 3)]
+    assert means["mean"] < 0.01
+    assert means["upper"] > 0.05
+    assert (found.means["standard_error"] > 0.0).all()
+
+
+def test_what_speaks_against_a_comparison_is_told(fitted):
+    model, frame, _ = fitted
+    (note,) = model.compare(frame, by="q0").notes
+    assert note.startswith("the fit had 'q0' among its columns, so groups by it differ by what the components")
+    noise = pd.DataFrame(np.random.default_rng(0).integers(0, 3, (300, 6)), columns=list("abcdef"))
+    with pytest.warns(FitWarning, match="does not show more than one component"):
+        doubtful = GDLM(2, alpha0=0.5, refine=None, random_state=0).fit(noise)
+    notes = doubtful.compare(noise, by=np.arange(300) % 2).notes
+    assert notes[0].startswith("the fit is to be doubted: the table does not show more than one component")
 
 
 def test_weights_clusters_and_strata(fitted):

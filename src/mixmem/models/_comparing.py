@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mixmem.data.encode import Encoded
 from mixmem.data.read import read_table
+from mixmem.data.schema import Schema
 from mixmem.data.table import Table, plain_values
 from mixmem.data.table_checks import check_weights
 from mixmem.engine.local import threads
@@ -19,6 +21,7 @@ from mixmem.words import suggestion
 
 if TYPE_CHECKING:  # they bring SciPy, which no fit needs
     from mixmem.results.compare import Comparison, Regression, Sampled
+    from mixmem.results.fit_report import FitReport
 
 
 class Comparing:
@@ -26,6 +29,8 @@ class Comparing:
 
     n_jobs: int | None
     alpha_: Array
+    schema_: Schema
+    report_: FitReport
     _noisy: Array
 
     def _encoded(self, X: Any) -> Encoded:
@@ -89,7 +94,16 @@ class Comparing:
         self._refuse_one("compare")
         with threads(self.n_jobs):
             rows = self.fit_rows(table).memberships
-            return compare_groups(table, self._noisy, rows, groups, name, level, sampled)
+            found = compare_groups(table, self._noisy, float(self.alpha_.sum()), rows, groups, name, level, sampled)
+        return replace(found, notes=(*self._doubts_of_groups(name), *found.notes))
+
+    def _doubts_of_groups(self, name: str) -> Iterator[str]:
+        """Say what speaks against a comparison by groups of that name before rows are looked at."""
+        if name in self.schema_.names:
+            yield f"the fit had {name!r} among its columns, so groups by it differ by what the components were made of"
+        for notice in self.report_.warnings:
+            if notice.severity == "serious":
+                yield f"the fit is to be doubted: {notice.text}"
 
     def regress(
         self,

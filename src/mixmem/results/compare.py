@@ -60,10 +60,11 @@ class Comparison:
         """Say in a sentence whether groups differ, and where most."""
         if self.p_value >= 0.05:
             return f"the groups by {self.by} do not differ more than chance gives ({_p(self.p_value)})"
-        most = self.differences.loc[self.differences["difference"].abs().idxmax()]
+        surest = (self.differences["difference"].abs() / self.differences["standard_error"].clip(lower=1e-300)).idxmax()
+        most = self.differences.loc[surest]
         way = "more" if most["difference"] > 0 else "less"
         return (
-            f"the groups by {self.by} differ ({_p(self.p_value)}), most in component {most['component']}: "
+            f"the groups by {self.by} differ ({_p(self.p_value)}), most surely in component {most['component']}: "
             f"{most['group']} has {abs(most['difference']):.2f} {way} of it than {most['other']} "
             f"({most['lower']:.2f} to {most['upper']:.2f})"
         )
@@ -106,9 +107,13 @@ class Sampled:
 
 
 def compare_groups(
-    table: Encoded, theta: Array, memberships: Array, groups: Sequence[Any], by: str, level: float, sampled: Sampled
-) -> Comparison:
-    """Compare the rows' groups (n,) by mean memberships; theta (rows, k), noise included, memberships (n, k)."""
+    table: Encoded, theta: Array, alpha0: float, memberships: Array, groups: Sequence[Any], by: str, level: float,
+    sampled: Sampled,
+) -> Comparison:  # fmt: skip
+    """Compare the rows' groups (n,) by mean memberships; theta (rows, k), noise included, memberships (n, k).
+
+    No group's mean is held to be surer than if memberships were known, which scatter by ``alpha0``.
+    """
     import pandas as pd
 
     names, codes = _groups(groups, by)
@@ -118,20 +123,23 @@ def compare_groups(
     found = mean_memberships_given(table.take(kept), theta, design)
     k, wide = theta.shape[1], ndtri(0.5 + level / 2.0)
     one = np.ones(1)
-    means, differences = [], []
+    means, differences, unsure = [], [], np.empty((len(names), k))
     for at, name in enumerate(names):
         mean, covariance = found.covariance_of(hot[[at]], one)
         own = design.covariates[:, at] > 0
-        naive = np.average(memberships[kept][own], axis=0, weights=design.weights[own])
-        errors = np.sqrt(np.diag(covariance))
+        weights = design.weights[own]
+        naive = np.average(memberships[kept][own], axis=0, weights=weights)
+        least = _least_variance(mean, float(weights.sum() ** 2 / (weights**2).sum()), alpha0)
+        unsure[at] = np.maximum(least - np.diag(covariance), 0.0)
+        errors = np.sqrt(np.diag(covariance) + unsure[at])
         for h in range(k):
             low, high = _within(mean[h], errors[h], wide)
             means.append((name, int(own.sum()), h + 1, mean[h], errors[h], low, high, naive[h]))
     for one_at, other in combinations(range(len(names)), 2):
         effect, covariance = found.effect(hot[[other]], one, hot[[one_at]])
-        for h, line in enumerate(_lines(effect, covariance, wide)):
+        for h, line in enumerate(_lines(effect, covariance + np.diag(unsure[one_at] + unsure[other]), wide)):
             differences.append((names[one_at], names[other], h + 1, *line))
-    statistic, degrees = _wald(found, hot)
+    statistic, degrees = _wald(found, hot, unsure)
     few = [name for at, name in enumerate(names) if (design.covariates[:, at] > 0).sum() < FEW_ROWS]
     notes = [f"fewer than {FEW_ROWS} rows, so standard errors are rough: {listing(few)}"] * bool(few)
     if not found.converged:
@@ -252,18 +260,30 @@ def _lines(effect: Array, covariance: Array, wide: float) -> list[tuple[float, f
 
 
 def _within(mean: float, error: float, wide: float) -> tuple[float, float]:
-    """An interval of a share, symmetric in its logit so that it stays between 0 and 1."""
-    if not 1e-9 < mean < 1.0 - 1e-9:
+    """An interval of a share, symmetric in its logit so that it stays between 0 and 1; cut off there near them."""
+    if min(mean, 1.0 - mean) <= error:
         return max(0.0, mean - wide * error), min(1.0, mean + wide * error)
     spread = wide * error / (mean * (1.0 - mean))
     return float(expit(logit(mean) - spread)), float(expit(logit(mean) + spread))
 
 
-def _wald(found: MeanMemberships, hot: Array) -> tuple[float, int]:
-    """Wald's statistic of equal means in all groups, and its degrees of freedom."""
+def _least_variance(mean: Array, rows: float, alpha0: float) -> Array:
+    """Return the variance of a group's mean (k,) that so many rows of known memberships would leave.
+
+    A mean at 0 or 1 says no more than one row would have said that is still to come.
+    """
+    inside = (mean * rows + 0.5) / (rows + 1.0)
+    return np.asarray(inside * (1.0 - inside) / ((rows + 1.0) * (1.0 + alpha0)))
+
+
+def _wald(found: MeanMemberships, hot: Array, unsure: Array) -> tuple[float, int]:
+    """Wald's statistic of equal means in all groups, and its degrees of freedom; ``unsure`` (groups, k) is added to the
+    variances of means."""
     by_group = [found.effect(hot[[0]], np.ones(1), hot[[at]])[0][1:] for at in range(1, len(hot))]
     slopes = np.vstack([found.slopes(hot[[at]])[1:] - found.slopes(hot[[0]])[1:] for at in range(1, len(hot))])
-    apart, covariance = np.concatenate(by_group), slopes @ found.covariance @ slopes.T
+    first, *others = unsure[:, 1:]
+    shared = np.kron(np.ones((len(others), len(others))), np.diag(first)) + np.diag(np.concatenate(others))
+    apart, covariance = np.concatenate(by_group), slopes @ found.covariance @ slopes.T + shared
     statistic = float(apart @ np.linalg.pinv(covariance, rcond=1e-10, hermitian=True) @ apart)
     return statistic, int(np.linalg.matrix_rank(covariance, tol=1e-10 * np.trace(covariance), hermitian=True))
 

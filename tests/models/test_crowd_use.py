@@ -395,6 +395,32 @@ def test_columns_without_names_in_a_file_are_told_and_blank_labels_are_missing(t
         DawidSkene().fit([("t0", "w0", " "), *rows])
 
 
+def test_tasks_labelled_once_are_told():
+    rng = np.random.default_rng(0)
+    rows = [(t, t % 9, t % 2 if rng.random() < 0.8 else 1 - t % 2) for t in range(200)]
+    model = DawidSkene().fit(rows)
+    (told,) = [notice for notice in model.notices_ if notice.code == "labelled-once"]
+    assert told.text.startswith("no task has more than one label, so that the labels do not tell how often")
+    gold = {t: t % 2 for t in range(40)}
+    for known in (DawidSkene().fit(rows, gold), DawidSkene().fit([*rows, *((t, 9, t % 2) for t in range(50))])):
+        assert "labelled-once" not in [notice.code for notice in known.notices_]
+
+
+def test_intervals_of_workers_hold_what_they_are():
+    """Half of them did where errors took other workers, and the classes found, for certain."""
+    inside = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        truth, right = rng.integers(0, 3, 200), rng.uniform(0.5, 0.95, 12)
+        rows = [
+            (t, w, truth[t] if rng.random() < right[w] else (truth[t] + rng.integers(1, 3)) % 3)
+            for t in range(200) for w in rng.choice(12, 5, replace=False)
+        ]  # fmt: skip
+        workers = DawidSkene().fit(rows).workers_
+        inside.append((np.abs(workers["reliability"] - right[workers.index]) < 1.96 * workers["reliability_se"]).mean())
+    assert np.mean(inside) > 0.85
+
+
 def test_labels_that_say_nothing_are_told():
     rng = np.random.default_rng(3)
     tasks, workers = (

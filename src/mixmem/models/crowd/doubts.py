@@ -15,6 +15,8 @@ ENOUGH = 50
 """Tasks from which shares of classes tell something."""
 NOBODY = 0.05
 """Share of tasks whose label nobody gave, above which it is serious."""
+TWICE = 0.05
+"""Share of tasks with a second label from which on workers can be held against each other."""
 SHUFFLED, SHUFFLES, BEYOND = 5_000, 20, 2.0
 """Labels that are shuffled to see what chance gives, how often, and standard deviations from which on more is there."""
 FEW_LABELS = 5
@@ -23,11 +25,11 @@ MANY_NUMBERS = 12
 """Different numbers as labels from which they look like ratings."""
 
 
-def doubts(labels: Labels, fit: Fit, *, tolerance: float, rounds: int) -> list[Notice]:
-    """Return what speaks against a fit and its labels."""
+def doubts(labels: Labels, fit: Fit, *, tolerance: float, rounds: int, gold: bool) -> list[Notice]:
+    """Return what speaks against a fit and its labels; ``gold`` says that some tasks' classes were given."""
     found = [
         *_convergence(fit, tolerance, rounds), *_shares(labels, fit), *_usual_labels(labels, fit),
-        *_nobody(labels, fit), *_by_chance(labels), *label_doubts(labels),
+        *_nobody(labels, fit), *([] if gold else _once(labels)), *_by_chance(labels), *label_doubts(labels),
     ]  # fmt: skip
     return sorted(found, key=lambda notice: notice.severity != "serious")
 
@@ -78,6 +80,21 @@ def _convergence(fit: Fit, tolerance: float, rounds: int) -> list[Notice]:
         f"the fit did not converge: after {rounds} rounds class probabilities still change by more than {tolerance} on "
         "average",
         "give a larger n_iter (--rounds) or tol",
+    )]  # fmt: skip
+
+
+def _once(labels: Labels) -> list[Notice]:
+    """Tasks of one label: without tasks in common nothing tells how good workers are."""
+    votes = np.diff(labels.starts)
+    twice = int(np.count_nonzero(votes > 1))
+    if twice >= TWICE * np.count_nonzero(votes):
+        return []
+    said = f"only {twice:,} of {labels.n_tasks:,} tasks have" if twice else "no task has"
+    return [Notice(
+        "labelled-once", "serious",
+        f"{said} more than one label, so that the labels do not tell how often workers are wrong: the probabilities "
+        "found rest on what is usual",
+        "collect a second label for some of the tasks, or give gold labels (fit(rows, gold), --gold)",
     )]  # fmt: skip
 
 

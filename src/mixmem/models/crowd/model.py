@@ -426,7 +426,9 @@ class DawidSkene(Estimator):
         self.loss_history_ = found.history
         self.converged_ = found.converged
         tolerance = -1.0 if self.compat is not None else float(self.tol)
-        self.notices_: list[Notice] = doubts(labels, found, tolerance=tolerance, rounds=self.n_iter)
+        self.notices_: list[Notice] = doubts(
+            labels, found, tolerance=tolerance, rounds=self.n_iter, gold=bool(self.gold_)
+        )  # fmt: skip
 
     def _warn(self) -> None:
         for notice in self.notices_:

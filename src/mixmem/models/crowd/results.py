@@ -41,15 +41,19 @@ def task_frame(labels: Labels, posterior: Array) -> pd.DataFrame:
 def worker_frame(labels: Labels, fit: Fit) -> pd.DataFrame:
     """A row a worker: labels given, reliability, information, community, and the confusion matrix with standard errors.
 
-    ``reliability`` is the probability of the right label, mean over the classes, with its standard error;
+    ``reliability`` is the probability of the right label, mean over the classes, with its standard error, which is no
+    less than if the right labels were known and nothing of other workers;
     ``information`` what a label tells of the class when all classes are equally likely, from 0 (random) to 1 (all);
     ``p(l|j)`` and ``se(l|j)`` the probability of label l in class j.
     """
     k = labels.n_classes
+    given = np.bincount(labels.workers, minlength=labels.n_workers)
+    reliability = np.trace(fit.confusion, axis1=1, axis2=2) / k
+    alone = reliability * (1.0 - reliability) / (given + 1.0)
     columns: dict[str, np.ndarray] = {
-        "labels": np.bincount(labels.workers, minlength=labels.n_workers),
-        "reliability": np.trace(fit.confusion, axis1=1, axis2=2) / k,
-        "reliability_se": np.sqrt(np.einsum("wjj->w", fit.errors**2)) / k,
+        "labels": given,
+        "reliability": reliability,
+        "reliability_se": np.sqrt(np.maximum(np.einsum("wjj->w", fit.errors**2) / k**2, alone)),
         "information": information(fit.confusion),
     }
     if fit.memberships is not None:

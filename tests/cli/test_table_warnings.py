@@ -35,6 +35,12 @@ def test_plain_tables_have_nothing_said_of_their_rows(table):
     assert "same number in every column" not in said(table)
 
 
+def test_cells_of_copies_hold_no_numbers():
+    copies = pd.DataFrame(RNG.integers(0, 3, (60, 8))).astype(float).mask(RNG.random((60, 8)) < 0.1)
+    with_gaps = encode(copies, kinds=dict.fromkeys(copies.columns, "dosage"))
+    assert table_warnings(Facts.of(with_gaps)) == []
+
+
 def test_rows_that_were_copied():
     assert "800 of 1,000 rows repeat another cell by cell" in said(np.tile(ANSWERS, (5, 1)))
     mixed = pd.DataFrame(RNG.standard_normal((100, 8))).mask(RNG.random((100, 8)) < 0.2).assign(c=list("abcde") * 20)

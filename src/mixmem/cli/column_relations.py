@@ -110,6 +110,6 @@ def numbers_of(facts: Facts, j: int) -> np.ndarray | None:
         values = np.array([float(level) for level in variable.levels])
     else:
         return None
-    if len(values) != facts.table.coding.soft.absent[j]:  # a cell holds copies of levels
+    if variable.own_kind.cells == "copies":  # a cell holds several of the levels
         return None
     return np.append(values, np.nan)  # a missing cell has the code after the last

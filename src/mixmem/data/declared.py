@@ -25,7 +25,8 @@ def kinds_by_column(kinds: Mapping[str, str], names: Sequence[str]) -> dict[str,
     own = set(names)
     found: dict[str, str] = {}
     exact: dict[str, str] = {}
-    for given, kind in kinds.items():
+    for key, kind in kinds.items():
+        given = str(key)  # columns of a frame may be numbered
         is_pattern = given not in own and any(mark in given for mark in "*?[")
         fitting = [name for name in names if fnmatchcase(name, given)] if is_pattern else []
         if fitting:

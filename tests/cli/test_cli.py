@@ -464,7 +464,7 @@ def test_memberships_of_every_kind(fitted, table, tmp_path, capsys):
         assert frame.columns == ["who", *COMPONENTS]
         np.testing.assert_allclose(frame.select(COMPONENTS), load(model).transform(table.frame), rtol=1e-7)
     assert run(capsys, "memberships", model, data, "--out", tmp_path / "m.tsv")[0] == 0
-    assert (tmp_path / "m.tsv").read_text().startswith("row\tcomponent_1")
+    assert (tmp_path / "m.tsv").read_text().startswith("who\tcomponent_1")  # as the fit named rows
     code, out, err = run(capsys, "memberships", model, data, "--id", "who", "--out", "-")
     assert (code, out, err) == (0, (tmp_path / "m.csv").read_text(), "")
 
@@ -710,6 +710,32 @@ def test_missing_values_of_all_columns_reach_the_encoder(monkeypatch, tmp_path, 
     (tmp_path / "d.csv").write_text("a,b,c\n" + "\n".join(rows))
     run(capsys, "fit", tmp_path / "d.csv", "-k", 2, "--missing", "?, -9", "--out", tmp_path / "o")
     assert seen == {"missing": ["?", "-9"], "absent": [1, 2, 0]}
+
+
+def test_memberships_name_rows_as_the_fit_did(fitted, tmp_path, capsys):
+    table = pd.read_csv(fitted / "data.csv")
+    fit = [
+        "fit",
+        fitted / "data.csv",
+        "-k",
+        2,
+        "--id",
+        "who",
+        "--alpha0",
+        0.2,
+        "--refine",
+        "none",
+        "--out",
+        tmp_path / "o",
+    ]
+    assert run(capsys, *fit)[0] == 0
+    for limit in ((), ("--memory-limit", "100KB")):
+        out = tmp_path / f"m{len(limit)}.csv"
+        assert run(capsys, "memberships", tmp_path / "o", fitted / "data.csv", "--out", out, *limit)[0] == 0
+        assert pd.read_csv(out)["who"].tolist() == table["who"].tolist()
+    table.drop(columns="who").to_csv(tmp_path / "nameless.csv", index=False)
+    run(capsys, "memberships", tmp_path / "o", tmp_path / "nameless.csv", "--out", tmp_path / "n.csv")
+    assert pd.read_csv(tmp_path / "n.csv")["row"].tolist() == list(range(len(table)))
 
 
 def test_memberships_go_by_the_models_missing_values(mixed, tmp_path, capsys):

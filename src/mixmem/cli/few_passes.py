@@ -88,6 +88,7 @@ def run_in_few_passes(
     doubts = [f"{part}{text}" for text in looked_at(facts, attempts)]
     document["data"] |= {"by": None, "labels": None, "remarks": [*sample.remarks, *doubts]}
     rows = model.fit_rows(sample)
+    model._row_name = said.row_id
     return FitRun(model, facts, rows, said.row_id or "row", document, attempts, doubts, held=False)
 
 

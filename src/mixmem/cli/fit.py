@@ -165,6 +165,7 @@ def run_fit(
         "labels": None if grouped is None else grouped.file,
         "remarks": [*table.remarks, *doubts],
     }
+    model._row_name = row_id
     return FitRun(model, facts, rows, row_id or "row", document, attempts, doubts, variants, groups)
 
 

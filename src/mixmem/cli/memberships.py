@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from mixmem.cli.reading import Described
 from mixmem.cli.stored import say_what_was_found, stored_model
 from mixmem.data.chunks import Reading
 from mixmem.data.encode import Encoded
+from mixmem.data.read import read_table
 from mixmem.data.sources import Source, larger_than, source_of
 from mixmem.engine.memory import available_memory
 from mixmem.errors import InputError
@@ -36,15 +37,19 @@ def row_memberships(
     memory_limit: str | None = None,
     quiet: bool = False,
 ) -> Iterator[pl.DataFrame]:
-    """Yield memberships of a table's rows in a stored model's components, in pieces of files larger than memory."""
+    """Yield memberships of a table's rows in a stored model's components, in pieces of files larger than memory.
+
+    Rows are named by the column that named those of the fit, where it is there and no other is given.
+    """
     described = described or Described()
     fitted = stored_model(model, jobs)
     check_parameters({"memory_limit": memory_limit})
-    most, row_name = bytes_of(memory_limit) or available_memory(), described.row_id or "row"
+    most = bytes_of(memory_limit) or available_memory()
     announce_compilation(quiet)
     if larger_than(data, most, bytes_per_row(len(fitted.alpha_)), described.dialect):
-        known = Reading(source_of(data, described.dialect), row_id=described.row_id).knowing(fitted.coding_)
-        source = known.source
+        everything = source_of(data, described.dialect)
+        described, row_name = _named(described, fitted, everything.names)
+        source = Reading(everything, row_id=described.row_id).knowing(fitted.coding_).source
         size = min(MOST_ROWS, max(1, most // (BYTES_PER_CELL * max(1, len(source.names)))))
         with current().stage("memberships", source.n_rows) as step:
             for begin in range(0, source.n_rows, size):
@@ -54,9 +59,17 @@ def row_memberships(
                 step(end - begin)
         return
     with current().stage("reading"):
-        table = described.encode_as(data, fitted.schema_, fitted.missing)
+        whole = read_table(data, dialect=described.dialect)
+        described, row_name = _named(described, fitted, whole.names)
+        table = described.encode_as(whole, fitted.schema_, fitted.missing)
     say_what_was_found(table, quiet)
     yield membership_frame(fitted.fit_rows(table).memberships, table.row_ids, row_name)
+
+
+def _named(described: Described, fitted: Learner, columns: Sequence[str]) -> tuple[Described, str]:
+    """Return what is said of a table of these columns, with what names its rows, and how that is called."""
+    name = described.row_id or (fitted._row_name if fitted._row_name in columns else None)
+    return replace(described, row_id=name), name or "row"
 
 
 def _piece(described: Described, source: Source, begin: int, end: int, fitted: Learner) -> Encoded:

@@ -79,6 +79,8 @@ class Fitted(Comparing, Exporting, Intervals):
     _noisy: Array
     _training: Training | None = None
     _errors: Uncertainty | None = None
+    _row_name: str | None = None
+    """The column that named the rows of the fit, where the command line was told of one."""
 
     @property
     def memberships_(self) -> Array:
@@ -307,7 +309,7 @@ class Fitted(Comparing, Exporting, Intervals):
         self._check_fitted()
         header = {
             "run": self.run_id, "coding": self.coding_.to_dict(), "parameters": self._parameters(),
-            "report": self.report_.to_plain(),
+            "report": self.report_.to_plain(), "row_name": self._row_name,
         }  # fmt: skip
         errors = self._errors.arrays() if self._errors is not None else {}
         arrays, further = self._kept()
@@ -372,6 +374,7 @@ class Fitted(Comparing, Exporting, Intervals):
         check_model_values(path, coding.schema, theta, alpha, delta)
         model._set(coding, theta, alpha, delta, report)
         model._errors = Uncertainty.from_arrays(arrays)
+        model._row_name = header.get("row_name")
         model._take_kept(path, arrays, header)
         model.n_features_in_ = coding.n_variables + len(coding.left_out)
         return model

@@ -265,7 +265,7 @@ def test_the_first_compilation_is_announced(monkeypatch, fitted, tmp_path, capsy
     arguments = ["memberships", fitted / "fit" / "model.mixmem", fitted / "data.csv", "--out", "-"]
     code, out, err = run(capsys, *arguments)
     assert (code, err) == (0, line)
-    assert out.startswith("row,component_1")
+    assert out.startswith("who,component_1")
     assert run(capsys, *arguments, "--quiet")[2] == ""
     monkeypatch.undo()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
@@ -474,7 +474,7 @@ def test_an_unknown_level_counts_as_missing_or_is_refused(fitted, tmp_path, caps
     lines[3] = lines[3][:-1] + "7"
     (tmp_path / "new.csv").write_text("\n".join(lines))
     model = fitted / "fit" / "model.mixmem"
-    message = "column 'x8', row 3 holds '7', a level the model does not know"
+    message = "column 'x8', row 3 (id 'r2') holds '7', a level the model does not know"
     arguments = ["memberships", model, tmp_path / "new.csv", "--out", tmp_path / "m.csv"]
     refused(capsys, message, *arguments, "--handle-unknown", "error")
     assert [path.name for path in tmp_path.iterdir()] == ["new.csv"]

@@ -18,12 +18,12 @@ def test_alpha0_is_found_within_a_third(alpha0):
     said = model.report_.alpha0
     assert said.estimated
     assert said.value == pytest.approx(model.alpha0_)
-    assert len(said.tried) == 7  # sampling does the rest
+    assert len(said.tried) == 9  # sampling does the rest
 
 
 def test_without_sampling_the_search_is_finer():
     table = simulate_gdlm(300, 12, 2, random_state=0)
-    assert len(GDLM(2, refine=None, random_state=0).fit(table.codes).report_.alpha0.tried) > 7
+    assert len(GDLM(2, refine=None, random_state=0).fit(table.codes).report_.alpha0.tried) > 9
 
 
 def test_the_peak_of_a_parabola_is_found_between_points():

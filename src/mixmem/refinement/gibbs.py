@@ -14,7 +14,8 @@ levels. A sweep draws every z_ij given the others, then, from the counts of cell
 
 Theta's posterior mean and variance are averages over sweeps of the conditional ones given the cells' components, which
 have less noise than averages of draws. Chains differ by their seed and by the noise they start with, and run side by
-side.
+side. Noise settles slowly, since cells are placed by what was taken for noise before; so, until sweeps are kept, each
+batch that moves it as the one before did is followed by a push further that way.
 """
 
 from __future__ import annotations
@@ -55,6 +56,11 @@ LARGEST_RHAT = 1.3
 FIRST_DELTA = (0.04, 0.1)
 """Where the chains' contamination starts, if it is drawn: from above, since cells that were placed without noise hide
 it."""
+PUSH = 2.0
+"""How many times as far again the contamination is put as a batch has moved it, before sweeps are kept; at most to half
+or twice of where it is."""
+STILL = (0.0005, 0.01)
+"""Moves of the contamination and of log alpha0 from batch to batch that are none."""
 UNMIXED = 0.1
 """The alpha0 below which rows hardly leave the component of their first cells: chains begin at the rows' memberships,
 and latent classes are tried as a start."""
@@ -147,8 +153,8 @@ def sample_posterior(
     _seat(table, theta, alpha, chains)
     with progress.stage("gibbs", (MOST_WARM + most_batches) * BATCH) as step:
         warm = 0
-        while warm < WARM_BATCHES or (warm < MOST_WARM and not _met(chains)):
-            in_threads(lambda c: chains[c].run(BATCH, keep=False), CHAINS)
+        while warm < WARM_BATCHES or (warm < MOST_WARM and not (_met(chains) and _still(chains))):
+            in_threads(lambda c: chains[c].warm_up(BATCH), CHAINS)
             step(BATCH)
             warm += 1
         enough = False
@@ -273,6 +279,16 @@ class Chain:
         self._draw_cells()
         self.row_counts -= expected
 
+    def warm_up(self, n_sweeps: int) -> None:
+        """Make sweeps that are not kept, and push the contamination on where it is on its way."""
+        self.run(n_sweeps, keep=False)
+        if self.unknowns.contamination and self.delta > 0.0 and self._placed and len(self.path) > 2:
+            before, now = np.diff([delta for delta, _ in self.path[-3:]])
+            if before * now > 0.0 and abs(now) > max(2.0 * STILL[0], 0.1 * self.delta):
+                counts = self._noise_counts()
+                self.delta = float(np.clip(self.delta + PUSH * now, 0.5 * self.delta, min(2.0 * self.delta, 0.9)))
+                self._draw_theta_of(counts)
+
     def run(self, n_sweeps: int, *, keep: bool) -> None:
         """Make sweeps, and remember their batch."""
         total, squares, inner = (np.zeros_like(self.theta) for _ in range(3))
@@ -296,8 +312,7 @@ class Chain:
         self._draw_cells()
         mean, variance = np.empty_like(self.theta), np.empty_like(self.theta)
         if len(cells.level_theta):
-            placed = self.n_done > PLACING[0] + PLACING[1] * len(self.alpha)
-            if self.unknowns.contamination and placed and self.n_done % NOISE_EVERY == 0:
+            if self.unknowns.contamination and self._placed and self.n_done % NOISE_EVERY == 0:
                 self._draw_noise(far=self.n_done % FAR_EVERY == 0)
             shapes = self._draw_levels()
             if len(self.free_rows):
@@ -309,6 +324,11 @@ class Chain:
             self.theta[rows], mean[rows], variance[rows] = drawn.theta, drawn.mean, drawn.variance
         self._draw_alpha()
         return mean, variance
+
+    @property
+    def _placed(self) -> bool:
+        """Whether enough sweeps were made for noise to be told from errors of theta."""
+        return self.n_done > PLACING[0] + PLACING[1] * len(self.alpha)
 
     def _draw_cells(self) -> None:
         """Draw the component of every cell given the others."""
@@ -355,14 +375,22 @@ class Chain:
 
     def _draw_noise(self, *, far: bool) -> None:
         """Draw delta given the counts, and with it theta's levels; ``far`` tries to come to none at all, or from it."""
-        rows = self.cells.level_theta
-        taking = self.noise.takes_part[rows]
+        counts = self._noise_counts()
+        self.delta = draw_noise(counts, self.delta, NO_NOISE, self.rng, far=far)
+        if self.delta > 0.0:
+            self._draw_theta_of(counts)
+
+    def _noise_counts(self) -> NoiseCounts:
+        """Return the cells of the variables that noise takes part in."""
+        taking = self.noise.takes_part[self.cells.level_theta]
         sizes = self.cells.level_sizes[taking[starts_of(self.cells.level_sizes)]]
         counts, prior = self.cells.level_counts(self.counts)[taking].astype(np.float64), self.prior
-        held = NoiseCounts(counts, sizes, prior if isinstance(prior, float) else prior[taking])
-        self.delta = draw_noise(held, self.delta, NO_NOISE, self.rng, far=far)
-        if self.delta > 0.0:
-            self.theta[rows[taking]] = held.theta(self.delta, self.rng)
+        return NoiseCounts(counts, sizes, prior if isinstance(prior, float) else prior[taking])
+
+    def _draw_theta_of(self, counts: NoiseCounts) -> None:
+        """Draw theta's levels of the variables that noise takes part in, given their counts and delta > 0."""
+        rows = self.cells.level_theta
+        self.theta[rows[self.noise.takes_part[rows]]] = counts.theta(self.delta, self.rng)
 
     def _draw_alpha(self) -> None:
         k, q = self.above.shape
@@ -400,6 +428,14 @@ def _met(chains: list[Chain]) -> bool:
     ends = np.array([chain.path[-1] for chain in chains])
     apart = np.ptp(ends, axis=0)
     return bool(apart[0] <= max(0.002, 0.15 * ends[:, 0].mean()) and apart[1] <= 0.2)
+
+
+def _still(chains: list[Chain]) -> bool:
+    """Whether neither the chains' contamination nor their log alpha0 is on its way somewhere: that is where all chains
+    moved the same way twice, of which there is a chance of one in eighteen where they only vary."""
+    moves = np.diff([chain.path[-3:] for chain in chains], axis=1)  # (chains, 2, 2)
+    one_way = np.abs(np.sign(moves).sum(axis=(0, 1))) == moves.shape[0] * moves.shape[1]
+    return not (one_way & (np.abs(moves).mean(axis=(0, 1)) > STILL)).any()
 
 
 def _orders(chains: list[Chain]) -> list[NDArray[np.int64]]:

@@ -1203,13 +1203,14 @@ def test_choose_k_says_of_the_table_what_info_says(tmp_path, capsys):
     frame.assign(jobless=(frame["job"] == "a") * 1).to_csv(tmp_path / "d.csv", index=False)
     told = [line for line in run(capsys, "info", tmp_path / "d.csv")[1].splitlines() if line.startswith("warning: ")]
     assert "'unknown' in 'job' often means a missing cell" in told[-2]
-    assert "'jobless' says in every row only whether 'job' holds a certain level" in told[-1]
+    assert "'job' and 'jobless' go together: the first tells the second in every row" in told.pop()
     arguments = ["choose-k", tmp_path / "d.csv", "--to", 3, "--alpha0", 0.2, "--splits", 1, "--out", tmp_path / "o"]
     code, _, err = run(capsys, *arguments)
     assert code == 0
     assert err.splitlines() == [f"mixmem: {line}" for line in told]
     document = json.loads((tmp_path / "o" / "choose_k.json").read_text())
     assert document["data"]["remarks"] == [line.removeprefix("warning: ") for line in told]
+    assert "'job' and 'jobless' go together" in document["reason"]
 
 
 @pytest.mark.parametrize(

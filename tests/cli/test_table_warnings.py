@@ -143,16 +143,3 @@ def test_columns_that_may_be_weights_are_asked_about():
     assert "--weight" not in said(design.assign(dwt=design["dwt"].where(design.index > 9)))
     assert "--weight" not in said(design.assign(dht=rng.normal(70, 3, 400).round()))
     assert "--weight dwt" in said(design.assign(dwt=survey / survey.mean(), ht=rng.normal(70, 3, 400).round()))
-
-
-def test_dummies_of_a_level_are_told():
-    rng = np.random.default_rng(4)
-    frame = pd.DataFrame(rng.integers(0, 2, (200, 3)), columns=list("abc")).assign(level=rng.integers(1, 5, 200))
-    assert "in every row only whether" not in said(frame)
-    dummies = frame.assign(level1=(frame["level"] == 1) * 1, rest=np.where(frame["level"] == 3, "no", "yes"))
-    assert "'level1' and 'rest' each say in every row only whether 'level' holds a certain level" in said(dummies)
-    dummies.loc[0, "level1"] = 1 - dummies.loc[0, "level1"]
-    assert "'rest' says in every row only whether 'level' holds a certain level" in said(dummies)
-    gaps = frame.assign(level=frame["level"].where(frame.index != 7))
-    assert "'one' says" in said(gaps.assign(one=(gaps["level"] == 1).astype(float).where(gaps.index != 7)))
-    assert "in every row only whether" not in said(gaps.assign(one=(gaps["level"] == 1).astype(float)))

@@ -12,6 +12,7 @@ from mixmem.engine.local import threads
 from mixmem.results.simulate import simulate_mixed
 from mixmem.selection import n_components as choice
 from mixmem.selection.compare_k import Compared, recommend
+from mixmem.selection.copies import copied_variables
 from mixmem.selection.n_components import Spectrum, _covariance, _notes, _reasons, _table, moment_spectrum
 
 COLUMNS = [
@@ -174,7 +175,8 @@ def test_one_component_that_is_no_good_fit_says_so():
 
 def test_copies_are_named_where_k_is_chosen():
     copied = encode(np.column_stack([DRAWN.codes, DRAWN.codes[:, :1]]))
-    (note,) = _notes([1, 4], [1, 4], 0, copied, copied)
+    copies = copied_variables(copied, np.arange(copied.n_variables))
+    (note,) = _notes([1, 4], [1, 4], 0, copied, copied, copies)
     assert note.endswith(
         "say the same in every row: copies make components of their own; leave all but one out and choose again."
     )

@@ -11,7 +11,7 @@ import pytest
 from mixmem import encode, simulate_gdlm, simulate_mixed
 from mixmem.moments.sums import first_moments
 from mixmem.selection import structure
-from mixmem.selection.structure import Structure, copies_told, structure_of
+from mixmem.selection.structure import Structure, structure_of
 
 
 def looked(table):
@@ -86,42 +86,6 @@ def test_shuffles_find_what_the_sums_leave_in_doubt(monkeypatch):
     shuffled = [looked(table).found for table in drawn]
     monkeypatch.setattr(structure, "SHUFFLED_WORK", 0)
     assert sum(shuffled) > sum(looked(table).found for table in drawn)
-
-
-def test_copies_are_named_and_are_no_structure():
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame({f"c{j}": rng.integers(0, 3, 600).astype(str) for j in range(6)})
-    frame["x"], frame["y"] = rng.standard_normal(600), rng.standard_normal(600)
-    frame = frame.assign(
-        again=frame["c2"], renamed=frame["c2"].map({"0": "b", "1": "c", "2": "a"}), feet=3.28 * frame["x"]
-    )
-    found = looked(encode(frame))
-    assert found.copies == (["c2", "again", "renamed"], ["x", "feet"])
-    assert found.together == ("say the same in every row", "rise together in every row")
-    assert not found.found
-    assert looked(encode(frame.assign(nearly=frame["c1"].where(frame.index != 599, "2")))).copies == found.copies
-
-
-def test_copies_are_held_by_enough_rows_and_told_truly():
-    rng = np.random.default_rng(2)
-    frame = pd.DataFrame({f"c{j}": rng.integers(0, 3, 400).astype(str) for j in range(4)})
-    frame["week"], frame["score"] = np.sort(rng.standard_normal(400)).round(3), rng.integers(20, 90, 400).astype(float)
-    frame = frame.assign(later=frame["week"] ** 3, again=frame["score"], word=frame["c0"])
-    for held, copies in ((15, ()), (60, (["c0", "word"], ["week", "later"], ["score", "again"]))):
-        part = frame.copy()
-        part.loc[held:, ["week", "later", "score", "again"]] = np.nan
-        found = looked(encode(part))
-        assert found.copies == (copies or (["c0", "word"],))
-        if copies:
-            here = "in the 60 rows that hold them"
-            assert found.together == ("say the same in every row", f"rise together {here}", f"say the same {here}")
-            assert copies_told(found.copies, found.together) == (
-                f"'c0' and 'word' say the same in every row; 'week' and 'later' rise together {here}; "
-                f"'score' and 'again' say the same {here}"
-            )
-    # where one is missing, and the other holds its largest value, they are no copies
-    apart = frame.assign(other=frame["score"].where(frame["score"] < frame["score"].max()))
-    assert all("other" not in group for group in looked(encode(apart)).copies)
 
 
 def test_what_the_first_look_does_not_see_a_second_does(monkeypatch):

@@ -22,7 +22,7 @@ from mixmem.data.table_checks import IGNORED, MIN_VARIABLES, without_weights
 from mixmem.errors import InputError, TableWarning
 from mixmem.moments.anchors import largest_k
 from mixmem.progress import current
-from mixmem.selection.structure import copied_variables, copies_told
+from mixmem.selection.copies import copied_variables, copies_told
 from mixmem.words import counted, listing, one_line, plain_number, quoted, short
 
 MOST_LINES = 40

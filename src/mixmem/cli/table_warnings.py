@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from mixmem.cli.attempts import Attempts
-from mixmem.cli.column_relations import numbers_of, of_dummies, of_weights
+from mixmem.cli.column_relations import numbers_of, of_weights
 from mixmem.cli.facts import Facts
 from mixmem.data.encode import Encoded
 from mixmem.data.infer_kinds import MOST_INTEGERS
@@ -69,7 +69,7 @@ def table_warnings(facts: Facts) -> list[str]:
     table = facts.table
     parts = [_of_categories(facts), _of_variants(facts), _of_gaps(facts), _of_numbers(facts)]
     if table.codes.size <= MOST_CELLS:
-        parts += [of_weights(facts), of_dummies(facts), _of_rows(facts)]
+        parts += [of_weights(facts), _of_rows(facts)]
     found = [text for part in parts for text in part]
     empty = (table.codes == table.coding.soft.absent).all(axis=1)
     if empty.any():

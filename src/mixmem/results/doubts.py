@@ -17,9 +17,10 @@ from mixmem.refinement.admixture import TWO_ALLELES
 from mixmem.refinement.starts import HALF
 from mixmem.results.distinctive import Contents, distances, ordered_distances
 from mixmem.results.notices import Notice
+from mixmem.selection.copies import copies_told
 from mixmem.selection.halves import HOLDS, LOST, FoundAgain
 from mixmem.selection.n_components import below
-from mixmem.selection.structure import Structure, copies_told
+from mixmem.selection.structure import Structure
 from mixmem.typing import Array
 from mixmem.words import listed, listing
 

@@ -28,8 +28,9 @@ from mixmem.refinement.memory import refuse_beyond
 from mixmem.seeds import seed_sequence
 from mixmem.selection.alpha0 import choose_alpha0
 from mixmem.selection.compare_k import Compared, compare
+from mixmem.selection.copies import copied_variables, copies_told
 from mixmem.selection.halves import HOLDS, LEAST_ROWS, effort
-from mixmem.selection.structure import Structure, copied_variables, copies_told, structure_of
+from mixmem.selection.structure import Structure, structure_of
 from mixmem.typing import Array, Positions
 
 if TYPE_CHECKING:
@@ -209,12 +210,15 @@ def choose_k(
             shown=spectrum.n_components, progress=progress,
         )  # fmt: skip
     chosen, held_out, error = compared.recommended
-    structure = _structure(part, first) if chosen == 0 else None
-    figures = _table(ks, chosen, held_out, error, compared, spectrum)
+    copies = copied_variables(part, np.arange(part.n_variables))
+    structure = _structure(part, first) if chosen == 0 or copies[0] else None
+    of_copies = chosen > 0 and structure is not None and not structure.found
+    chosen = 0 if of_copies else chosen
+    figures = _table(ks, chosen, held_out, error, compared, spectrum, of_copies=of_copies)
     return KChoice(
         k=ks[chosen],
         reason=" ".join(
-            [*_reasons(figures, spectrum, part.n_rows, structure), *_notes(wanted, ks, chosen, part, table)]
+            [*_reasons(figures, spectrum, part.n_rows, structure), *_notes(wanted, ks, chosen, part, table, copies)]
         ),
         table=figures,
         alpha0=float(alpha0),
@@ -338,7 +342,14 @@ def _refuse_beyond(
 
 
 def _table(
-    ks: Sequence[int], chosen: int, held_out: Array, error: Array, compared: Compared, spectrum: Spectrum
+    ks: Sequence[int],
+    chosen: int,
+    held_out: Array,
+    error: Array,
+    compared: Compared,
+    spectrum: Spectrum,
+    *,
+    of_copies: bool = False,
 ) -> pd.DataFrame:
     import pandas as pd
 
@@ -361,7 +372,10 @@ def _table(
             "singular_value": np.where(known, spectrum.values[place], np.nan),
             "noise": np.where(known, spectrum.noise[place], np.nan),
             "recommended": np.arange(len(ks)) == chosen,
-            "why": [_why(i, chosen, held_out, error, stability[:, 1]) for i in range(len(ks))],
+            "why": [
+                "copies of columns alone" if of_copies and i else _why(i, chosen, held_out, error, stability[:, 1])
+                for i in range(len(ks))
+            ],
         }
     )
 
@@ -395,9 +409,10 @@ def _reasons(table: pd.DataFrame, spectrum: Spectrum, n_rows: int, structure: St
     best = int(table["held_out"].argmax())
     gained, error = rows[best]["held_out"] - row["held_out"], rows[best]["held_out_se"]
     if structure is not None and not structure.found:
+        copied = ", copies left out," if structure.copies else ""
         return [
-            "k = 1: the variables vary as if they were independent of each other (chance alone gives as much in "
-            f"{structure.p_value:.0%} of tables), so that no components show.",
+            f"k = 1: the variables{copied} vary as if they were independent of each other (chance alone gives as much "
+            f"in {structure.p_value:.0%} of tables), so that no components show.",
             _spectrum_says(spectrum, rows, k),
         ]
     if k == 1 and gained > CLEARLY * error:
@@ -472,8 +487,15 @@ def _spectrum_says(spectrum: Spectrum, rows: list[dict[Any, Any]], k: int) -> st
     return f"The spectrum shows {shown} ({above}): look at that number too."
 
 
-def _notes(wanted: Sequence[int], ks: Sequence[int], chosen: int, part: Encoded, table: Encoded) -> list[str]:
-    """Say what was left out of the range or the table."""
+def _notes(
+    wanted: Sequence[int],
+    ks: Sequence[int],
+    chosen: int,
+    part: Encoded,
+    table: Encoded,
+    copies: tuple[tuple[list[str], ...], tuple[str, ...]],
+) -> list[str]:
+    """Say what was left out of the range or the table, and which columns are copies."""
     said = []
     if len(ks) < len(wanted):
         rest = wanted[len(ks) :]
@@ -483,11 +505,9 @@ def _notes(wanted: Sequence[int], ks: Sequence[int], chosen: int, part: Encoded,
         said.append(f"Not tried: k = {left}, more than {can}.")
     elif chosen == len(ks) - 1:
         said.append("The number is the largest tried: try larger ones.")
-    copies, together = copied_variables(part, np.arange(part.n_variables))
-    if copies:
+    if copies[0]:
         said.append(
-            f"{copies_told(copies, together)}: copies make components of their own; leave all but one out and choose "
-            "again."
+            f"{copies_told(*copies)}: copies make components of their own; leave all but one out and choose again."
         )
     n, p = int(table.total) if table.whole else table.n_rows, table.n_variables
     if (part.n_rows, part.n_variables) != (n, p):

@@ -11,7 +11,6 @@ chance.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +20,8 @@ from mixmem.data.encode import Encoded
 from mixmem.moments.anchors import spread_rows
 from mixmem.moments.sums import FirstMoments, first_moments
 from mixmem.records import Record
+from mixmem.selection.copies import copied_variables
 from mixmem.typing import Array, Positions
-from mixmem.words import listed
 
 QUICK, THOROUGH = (200_000_000, 60, 10_000), (20_000_000_000, 600, 200_000)
 """Multiplications, variables and rows of the first look, and of the second at tables that show nothing in the first."""
@@ -41,13 +40,6 @@ SHUFFLES, SURE, ENOUGH_LARGER, SHUFFLED_WORK, EIGENVALUES = 999, 299, 20, 15_000
 multiplications it is done; and those of eigenvalues, by the cube of their number."""
 UNEVEN = 1.5
 """How much more than by chance rows may vary in their number of cells for the law of the largest eigenvalue to hold."""
-COMPARED_ROWS, COPIED_ROWS, HELD_ROWS, HELD_SHARE = 500, 5, 20, 0.05
-"""Rows by which columns are found that may be copies, those that must differ from a column's commonest level, and how
-many rows, and which share of all, must hold copies: fewer rise together by chance where columns are related."""
-SAME = "say the same in every row"
-"""What copies do, if nothing else is said of them."""
-MOST_GROUPS = 6
-"""Groups of copies that are named."""
 RARE = 5.0
 """Rows below which a level has less say: chance makes much of a few."""
 
@@ -57,8 +49,8 @@ class Structure(Record):
     """How likely chance alone gives variables that hang together so much, and how much of the table was looked at.
 
     ``idle`` are the variables that hang together with no other, if all were looked at; ``copies`` groups of variables
-    that say the same or rise together in all rows that hold them, of which only the first was looked at, and
-    ``together`` says of each group which it is.
+    that say the same as the first or follow from it (:mod:`mixmem.selection.copies`), of which only that was looked at,
+    and ``together`` says how each does.
     """
 
     p_value: float
@@ -143,75 +135,6 @@ def _telling(table: Encoded, variables: Positions) -> Positions:
     """
     telling = variables[table.coding.soft.sizes[variables] * RARE <= table.n_effective]
     return telling if len(telling) > 2 else variables
-
-
-def copied_variables(table: Encoded, variables: Positions) -> tuple[tuple[list[str], ...], tuple[str, ...]]:
-    """Return groups of the variables that say the same, by other names or in other units too, and how each does so.
-
-    Some rows tell which may, all rows which do. Neighbouring variants of a genome often do, and do not count.
-    """
-    columns, absent = table.coding.columns, table.coding.soft.absent
-    members = [j for j in variables.tolist() if columns[j].own_kind.cells != "copies"]
-    for most in (COMPARED_ROWS, table.n_rows):
-        codes = spread_rows(table.codes, most)
-        alike: dict[bytes, list[int]] = {}
-        for j in members:
-            if (pattern := _pattern(codes[:, j], int(absent[j]), columns[j].is_number)) is not None:
-                alike.setdefault(pattern, []).append(j)
-        groups = [group for group in alike.values() if len(group) > 1]
-        members = sorted(j for group in groups for j in group)
-        if len(codes) == table.n_rows:
-            break
-    held = [table.codes[:, group[0]] != absent[group[0]] for group in groups]
-    least = max(min(HELD_ROWS, table.n_rows), HELD_SHARE * table.n_rows)
-    kept = [(group, rows) for group, rows in zip(groups, held, strict=True) if rows.sum() >= least]
-    names = tuple([table.schema.names[j] for j in group] for group, _ in kept)
-    return names, tuple(_together(table, group, rows) for group, rows in kept)
-
-
-def _together(table: Encoded, group: list[int], held: NDArray[np.bool_]) -> str:
-    """Say what columns do that go together in the rows ``held`` (n,): numbers that differ only rise together."""
-    columns, codes = table.coding.columns, table.codes[held]
-    numbers = [np.asarray(columns[j].values)[codes[:, j]] for j in group if columns[j].is_number]
-    same = all(np.array_equal(numbers[0], other) for other in numbers[1:])
-    where = "every row" if held.all() else f"the {int(held.sum()):,} rows that hold them"
-    return f"{'say the same' if same else 'rise together'} in {where}"
-
-
-def copies_told(copies: Sequence[list[str]], together: Sequence[str] = ()) -> str:
-    """Say which columns go together as copies do, and how.
-
-    >>> copies_told([["a", "b"], ["c", "d"], ["e", "f"]])
-    "'a' and 'b' say the same in every row; so do 'c' and 'd'; so do 'e' and 'f'"
-    >>> copies_told([["a", "b"]], ["rise together in the 40 rows that hold them"])
-    "'a' and 'b' rise together in the 40 rows that hold them"
-    """
-    ways = together or [SAME] * len(copies)
-    alike = len(set(ways)) == 1
-    if alike:
-        said = [f"{listed(map(repr, copies[0]))} {ways[0]}"]
-        said += [f"so do {listed(map(repr, group))}" for group in copies[1:MOST_GROUPS]]
-    else:
-        said = [f"{listed(map(repr, group))} {way}" for group, way in zip(copies, ways, strict=True)][:MOST_GROUPS]
-    if (more := len(copies) - MOST_GROUPS) > 0:
-        said.append(f"{'so' if alike else 'much the same'} do the columns of {more} further group{'s' * (more > 1)}")
-    return "; ".join(said)
-
-
-def _pattern(codes: NDArray[np.generic], absent: int, number: bool) -> bytes | None:
-    """Return the order of a column's numbers, or which rows hold the same level, and which hold nothing.
-
-    None if others may do so by chance.
-    """
-    held = codes != absent
-    if not held.any():
-        return None
-    _, first, which, counts = np.unique(codes[held], return_index=True, return_inverse=True, return_counts=True)
-    if len(which) - counts.max() < COPIED_ROWS or (not number and len(counts) > len(which) // 2):
-        return None
-    pattern = np.full(len(codes), -1, dtype=np.int32)
-    pattern[held] = which if number else first[which]
-    return bytes([number]) + pattern.tobytes()
 
 
 def _scores(table: Encoded, first: FirstMoments, j: int) -> Array:

@@ -493,7 +493,7 @@ def _notes(
     chosen: int,
     part: Encoded,
     table: Encoded,
-    copies: tuple[tuple[list[str], ...], tuple[str, ...]],
+    copies: tuple[tuple[list[str], ...], tuple[str, ...]] = ((), ()),
 ) -> list[str]:
     """Say what was left out of the range or the table, and which columns are copies."""
     said = []

@@ -422,7 +422,8 @@ def _reasons(table: pd.DataFrame, spectrum: Spectrum, n_rows: int, structure: St
             f"not fitted are more likely than under smaller numbers{_behind(rows, chosen)}."
         ]
         if row["worst_split"] < HOLDS:
-            fewer = max(each["k"] for each in rows[:chosen] if each["k"] == 1 or each["worst_split"] >= HOLDS)
+            # as k itself was judged: by the splits in the middle, not by the worst of them
+            fewer = max(each["k"] for each in rows[:chosen] if each["k"] == 1 or each["stability_worst"] >= HOLDS)
             said.append(f"But not in every split of the rows: they do not settle whether it is {k} or {fewer}.")
     if gained > error:
         said.append(

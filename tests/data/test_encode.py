@@ -396,6 +396,15 @@ def test_columns_that_cannot_be_of_the_declared_kind(column, kind, message):
         encode(frame(c=column), kinds={"c": kind})
 
 
+@pytest.mark.parametrize(("kind", "bad"), [("continuous", ["many", 1.5, 2.5]), ("count", [0, 1.5, 2])])
+def test_kinds_are_not_offered_where_a_model_has_settled_them(kind, bad):
+    learned = encode(frame(c=[0, 1, 2]), kinds={"c": kind})
+    with pytest.raises(InputError, match=r"recode the cells as in the table of the fit, or declare the value missing$"):
+        encode(frame(c=bad), learned.schema)
+    with pytest.raises(InputError, match=r": declare .*missing$"):  # later rows of a fit
+        encode(frame(c=bad), coding=learned.coding)
+
+
 def test_numbers_of_copies():
     encoded = encode(frame(c=[0, 2, np.nan], d=[0, 4, 1]), kinds={"c": "dosage", "d": "dosage"})
     assert [encoded.schema.variables[j].ploidy for j in (2, 3)] == [4, 4]  # of the table, not of a column

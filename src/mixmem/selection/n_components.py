@@ -439,11 +439,15 @@ def _agreement(row: Mapping[Any, Any]) -> str:
 
     >>> _agreement({"stability_worst": 0.87, "splits": 5, "worst_split": -0.1, "best_split": 0.97})
     '0.87 in the middle one of 5 splits, from 0.00 to 0.97'
+    >>> _agreement({"stability_worst": 0.866, "splits": 3, "worst_split": 0.864, "best_split": 0.868})
+    '0.86 in each of 3 splits'
     """
     said = below(row["stability_worst"])
     if row["splits"] < 3:
         return said
     least, most = below(row["worst_split"]), below(row["best_split"])
+    if least == most:
+        return f"{said} in each of {row['splits']} splits"
     return f"{said} in the middle one of {row['splits']} splits, from {least} to {most}"
 
 

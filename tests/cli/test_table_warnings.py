@@ -83,6 +83,15 @@ def test_numbers_away_from_the_answers_often_mean_missing_cells(values, named):
     assert text.count("often means a missing cell") == len(named)
 
 
+def test_columns_are_named_where_others_hold_a_number_as_an_answer():
+    frame = pd.DataFrame({"party": np.resize([1, 2, 3, 9], 400), "space": np.resize([0, 1, 9], 400)})
+    assert "if it does here, say --missing 9" in said(frame.assign(sex=np.resize([0, 1], 400)))
+    for answers in (range(1, 11), range(30), ["8", "9", "none"]):  # levels, numbers, texts
+        text = said(frame.assign(other=np.resize(list(answers), 400)))
+        assert "'9' in 'party', 'space' often means a missing cell" in text
+        assert "say --missing party=9 --missing space=9" in text
+
+
 def test_every_word_for_a_missing_cell_is_named():
     answers = np.resize(["yes", "no", "refused", "not asked"], 400)
     text = said(pd.DataFrame({"q": answers, "r": np.roll(answers, 1), "s": np.resize([0, 1, 1], 400)}))
@@ -117,6 +126,14 @@ def test_what_one_row_holds_is_no_code_for_missing_cells():
     assert "--missing" not in said(once)
     assert "--missing q=99" in said(twice)
     assert "--missing size=670" in said(twice)
+
+
+@pytest.mark.parametrize(("values", "offered"), [(range(1, 9), True), (np.arange(1, 5, 0.5), False)])
+def test_counts_are_offered_for_whole_numbers_alone(values, offered):
+    rare = np.append(np.resize(list(values)[:-1], 399), list(values)[-1])
+    frame = pd.DataFrame({"risk": rare, "q": np.resize([0, 1, 1], 400), "r": np.resize([0, 1], 400)})
+    assert "1 level(s) occur in fewer than 5 rows" in said(frame)
+    assert ("--kind risk=count" in said(frame)) == offered
 
 
 def test_a_mark_among_numbers_is_told_once():

@@ -54,6 +54,17 @@ def test_files_of_a_fit(table, tmp_path, capsys):
     assert set(pl.read_csv(out / "top_words.csv")["by"]) == {"probability", "relevance", "frex"}
 
 
+def test_texts_without_words_are_left_out(table, tmp_path, capsys):
+    frame, out = pl.read_csv(table), tmp_path / "out"
+    texts = [None if d in (0, 3) else "of the" if d == 4 else text for d, text in enumerate(frame["text"])]
+    frame.with_columns(text=pl.Series(texts)).write_csv(table)
+    assert main(["topics", str(table), "-k", "2", "--out", str(out), "--by", "kind"]) == 0
+    said = capsys.readouterr().out
+    assert "3 of 120 texts hold no words, or none that are kept, and are left out; nothing has to be done" in said
+    assert pl.read_csv(out / "memberships.csv")["document"].to_list() == [2, 3, *range(6, 121)]
+    assert pl.read_csv(out / "topics_by.csv")["documents"].sum() == 117
+
+
 def test_a_number_of_topics_is_chosen(table, tmp_path, capsys):
     out = tmp_path / "out"
     assert main(["topics", str(table), "-k", "1,2,5", "--out", str(out)]) == 0

@@ -91,6 +91,7 @@ def test_texts_in_folders_lines_and_columns(tmp_path):
     assert folder.ids == ["lines.txt", "pets/0.txt", "pets/1.txt", "pets/2.txt"]
     assert folder.column("folder").tolist() == ["", "pets", "pets", "pets"]
     assert table.texts[1] == "Cat, cat!"
+    assert all(corpus.documents.of_texts for corpus in (folder, limited(lines), table.without_empty()))
 
 
 def test_ten_x_folders_are_turned(tmp_path):

@@ -250,8 +250,8 @@ REFUSALS = [
     (frame(c=[None] * 3), "column 'c' has nothing in it: all 3 cells are missing"),
     (pl.DataFrame({"a": [1, 2], "b": ["x", None], "c": [True, False]}), "column 'b' is constant"),
     (np.array([[1, pd.NA, 0], [0, 1, 1]], dtype=object), "column 'x1' is constant"),
-    (np.array([[1, np.inf, 0], [0, 1, 1]]), r"column 'x1', row 1 holds inf \(inf\)"),
-    (np.array([[1, np.inf, "a"], [0, 1, "b"]], dtype=object), r"column 'x1', row 1 holds inf \(inf\)"),
+    (np.array([[1, np.inf, 0], [0, 1, 1]]), r"column 'x1', row 1 holds inf; expected"),
+    (np.array([[1, np.inf, "a"], [0, 1, "b"]], dtype=object), r"column 'x1', row 1 holds inf; expected"),
     (
         np.column_stack([np.arange(20), *np.eye(20, dtype=int)[:2]]),
         r"column 'x0' has a different value in each of .*--id",
@@ -388,12 +388,22 @@ def test_values_of_numbers_belong_to_the_table():
         ([0, 1.5, 1], "count", "row 2 .*holds 1.5, but the column is a count; expected whole numbers from 0 up"),
         ([0, 0.5, 2], "dosage", "row 2 .*holds 0.5, but the column is a dosage; expected numbers of copies"),
         (["u", "v", "v"], "continuous", "row 1 .*holds 'u'; expected a number"),
+        (["1", "1e999", "2"], "continuous", r"row 2 .*holds 1e999 \(inf\); expected numbers that are finite"),
         ([0.5, 1.5, 2.5], "vague", "'c' is declared 'vague'; expected one of categorical, binary"),
     ],
 )
 def test_columns_that_cannot_be_of_the_declared_kind(column, kind, message):
     with pytest.raises(InputError, match=message):
         encode(frame(c=column), kinds={"c": kind})
+
+
+@pytest.mark.parametrize(("kind", "bad"), [("continuous", ["many", 1.5, 2.5]), ("count", [0, 1.5, 2])])
+def test_kinds_are_not_offered_where_a_model_has_settled_them(kind, bad):
+    learned = encode(frame(c=[0, 1, 2]), kinds={"c": kind})
+    with pytest.raises(InputError, match=r"recode the cells as in the table of the fit, or declare the value missing$"):
+        encode(frame(c=bad), learned.schema)
+    with pytest.raises(InputError, match=r": declare .*missing$"):  # later rows of a fit
+        encode(frame(c=bad), coding=learned.coding)
 
 
 def test_numbers_of_copies():

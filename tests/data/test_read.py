@@ -14,6 +14,7 @@ import pytest
 from mixmem.data.encode import encode
 from mixmem.data.polars_panics import panics_as_errors
 from mixmem.data.read import read_table
+from mixmem.data.sources import source_of
 from mixmem.data.table import Coded
 from mixmem.errors import InputError
 
@@ -186,6 +187,16 @@ def test_what_is_no_utf8_is_read_as_windows_1252_with_a_word(tmp_path):
     (tmp_path / "t.csv").write_bytes("a,b\n1,\u00e9t\u00e9\n2,10\u20ac\n".encode("cp1252"))
     with pytest.warns(UserWarning, match="line 2: byte 0xe9 is not UTF-8.*read as Windows-1252"):
         assert cells(read_table(tmp_path / "t.csv"))["b"] == ["\u00e9t\u00e9", "10\u20ac"]
+
+
+@pytest.mark.parametrize("end", ["\n", " \n"])  # blanks are taken off by another way
+def test_nulls_of_databases_are_missing(tmp_path, end):
+    rows = ["a;b;c", r"1.5;x;\N", r"\N;y;2", r"2.5;\N;3", "1.5;x;2"]
+    path = tmp_path / "export.tsv"
+    path.write_text("".join(row.replace(";", "\t") + end for row in rows), encoding="utf-8")
+    for table in (read_table(path), source_of(path).read(0, 4)):
+        assert list(encode(table).coding.missing) == [True] * 3
+        assert table.columns[1].codes.tolist() == [0, 1, -1, 0]
 
 
 def test_masked_cells_are_missing():

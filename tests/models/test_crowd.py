@@ -467,6 +467,14 @@ def test_the_command_writes_its_files(folder, capsys):
     assert "Tasks to look at again" in page
 
 
+def test_the_command_names_options_alone(tmp_path, capsys):
+    FRAME.replace("cat", "Dog ").to_csv(tmp_path / "labels.csv", index=False)
+    assert main(["crowd", str(tmp_path / "labels.csv"), "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert "give --clean to take them for the same" in said
+    assert "clean=True" not in said
+
+
 def test_names_are_escaped_in_the_page(tmp_path):
     FRAME.replace("cat", "<b>cat</b>").to_csv(tmp_path / "labels.csv", index=False)
     assert main(["crowd", str(tmp_path / "labels.csv"), "--out", str(tmp_path / "out"), "--quiet"]) == 0

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -25,6 +26,7 @@ from mixmem import (
     simulate_gdlm,
 )
 from mixmem.data.documents import Documents
+from mixmem.results.topic_report import looks_transposed
 
 DRAWN = simulate_documents(600, 200, 4, length=60, random_state=0)
 WORDS = [f"w{w}" for w in range(200)]
@@ -249,6 +251,14 @@ def test_new_documents_that_are_transposed_are_refused():
     model = TopicModel(2, random_state=0).fit(DRAWN.counts[:50])
     with pytest.raises(InputError, match="looks transposed; expected one row per document and one column per word"):
         model.transform(DRAWN.counts[:60].T)
+
+
+def test_texts_are_not_taken_for_transposed():
+    turned = Documents.of(DRAWN.counts.T)
+    assert looks_transposed(turned)
+    texts = replace(turned, of_texts=True)
+    assert not looks_transposed(texts)
+    assert not looks_transposed(texts.take(np.arange(150)))
 
 
 def test_doubtful_matrices_are_said():

@@ -156,6 +156,9 @@ def test_reasons_for_what_is_not_plain():
     said = " ".join(_reasons(table, full, 500, None))
     assert "(the weakest agrees by 0.88 in the middle one of 3 splits, from 0.00 to 0.95; 0.85 is asked for" in said
     assert "But not in every split of the rows: they do not settle whether it is 4 or 1." in said
+    two = [(0.97, 0.97), (0.9, 0.8), (0.99, 0.98)]  # holds, though not in every split either
+    table = _table([1, 2, 4], 2, held_out[[0, 0, 1]], error[[0, 0, 1]], shown(found[0], two, splits), full)
+    assert "whether it is 4 or 2." in " ".join(_reasons(table, full, 500, None))
     assert _notes([1, 4], [1, 4], 1, DRAWN, DRAWN) == ["The number is the largest tried: try larger ones."]
     assert _notes([1, 4], [1, 4], 0, DRAWN, DRAWN) == []
     assert _notes([1, 4, 5], [1, 4], 1, DRAWN, DRAWN) == ["Not tried: k = 5, more than halves of 30 rows can show."]

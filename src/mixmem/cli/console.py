@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mixmem.cli.wording import as_typed
 from mixmem.moments.estimate import MomentAccount
 from mixmem.output.tables import component_names
 from mixmem.results.distinctive import spread_of_variables
@@ -58,13 +59,13 @@ def written(out: Path, names: Sequence[str], page: str = "", contents: Mapping[s
 
 def warned(notices: Sequence[Notice]) -> list[str]:
     """Say what speaks against a result, before anything else, with an empty line after it."""
-    serious = [f"WARNING: {notice.text}" for notice in notices if notice.severity == "serious"]
+    serious = [f"WARNING: {as_typed(notice.text)}" for notice in notices if notice.severity == "serious"]
     return [*serious, ""] if serious else []
 
 
 def noted(notices: Sequence[Notice]) -> list[str]:
     """Say what else is to be known."""
-    return [f"note: {notice.text}" for notice in notices if notice.severity == "minor"]
+    return [f"note: {as_typed(notice.text)}" for notice in notices if notice.severity == "minor"]
 
 
 def _found(run: FitRun) -> list[str]:

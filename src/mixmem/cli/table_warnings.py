@@ -12,6 +12,7 @@ from mixmem.cli.column_relations import numbers_of, of_weights
 from mixmem.cli.facts import Facts
 from mixmem.data.encode import Encoded
 from mixmem.data.infer_kinds import MOST_INTEGERS
+from mixmem.data.level_text import NUMBER_TEXT
 from mixmem.data.number_texts import few_texts
 from mixmem.data.schema import Schema, Variable
 from mixmem.data.table_checks import IGNORED
@@ -126,11 +127,28 @@ def _of_levels(facts: Facts) -> Iterator[str]:
         for level in _mean_missing(variable, facts.counted.of(j)):
             gone.setdefault(level, []).append(variable.name)
     for level, names in gone.items():
-        option = level if len(names) > 1 else f"{names[0]}={level}"
+        alone = len(names) == 1 or _held_elsewhere(facts, level, names)
+        options = [f"{name}={level}" for name in names] if alone else [level]
         yield (
-            f"{level!r} in {listing(names, 5)} often means a missing cell: if it does here, say --missing "
-            f"{quoted(option)}"
+            f"{level!r} in {listing(names, 5)} often means a missing cell: if it does here, say "
+            f"{' '.join(f'--missing {quoted(option)}' for option in options)}"
         )
+
+
+def _held_elsewhere(facts: Facts, level: str, names: Sequence[str]) -> bool:
+    """Whether a number that may mean a missing cell in some columns may be a value of another one.
+
+    Of a column of numbers, new rows may hold all that lie between its ends. Words mean the same in every column.
+    """
+    if not NUMBER_TEXT.fullmatch(level):
+        return False
+    others = [column for column in facts.table.coding.columns if column.name not in names]
+    return any(
+        column.values[0] <= float(level) <= column.values[-1]
+        if column.is_number
+        else column.own_kind.cells == "levels" and level in column.levels
+        for column in others
+    )
 
 
 def _alike(levels: Sequence[str]) -> list[str] | None:
@@ -176,7 +194,8 @@ def _or_count(schema: Schema, rare: np.ndarray) -> str:
     """What else to do about rare levels that are whole numbers from 0 or 1 up, as counts are."""
     for j in np.flatnonzero(rare):
         variable = schema.variables[j]
-        if variable.value_type in ("int", "float") and variable.levels[0] in ("0", "1") and len(variable.levels) > 5:
+        whole = variable.value_type in ("int", "float") and all(float(level).is_integer() for level in variable.levels)
+        if whole and variable.levels[0] in ("0", "1") and len(variable.levels) > 5:
             return f", or, if {variable.name!r} counts something, say --kind {quoted(f'{variable.name}=count')}"
     return ""
 

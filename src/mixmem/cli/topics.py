@@ -105,7 +105,8 @@ def run_topics(
     check_values(model.get_params(deep=False), PARAMETERS)  # before the data are read: that may take long
     progress = current()
     with progress.stage("reading"):
-        corpus = reading.corpus(path)
+        read = reading.corpus(path)
+        corpus = read.without_empty() if read.texts is not None else read
     announce_compilation(quiet)
     choice = None
     if len(numbers) > 1:
@@ -115,6 +116,8 @@ def run_topics(
         model.set_params(n_components=choice.n_components)
     model.fit(corpus.documents, words=corpus.words)
     attempts = Attempts()
+    if empty := read.documents.n_documents - corpus.documents.n_documents:
+        attempts.notices.append(_empty_texts(empty, read.documents.n_documents))
     with progress.stage("memberships"):
         memberships = model.memberships_
     coherence = attempts.attempt("coherence", lambda: model.coherence().tolist())
@@ -138,6 +141,16 @@ def run_topics(
         **provenance(),
     }
     return TopicRun(model, corpus, memberships, document, groups, choice, attempts)
+
+
+def _empty_texts(empty: int, of: int) -> Notice:
+    """Say how many texts have no words, and so no topics."""
+    holds, are = ("hold", "are") if empty > 1 else ("holds", "is")
+    return Notice(
+        "empty-texts", "minor",
+        f"{empty:,} of {of:,} texts {holds} no words, or none that are kept, and {are} left out",
+        "nothing has to be done: memberships.csv has the others",
+    )  # fmt: skip
 
 
 def write_topics(folder: Path, run: TopicRun) -> None:

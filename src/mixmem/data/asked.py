@@ -30,6 +30,11 @@ class Asked:
     unknown: UnknownLevels | None = None
     """Who is told of levels that the schema does not have; None to refuse them."""
 
+    @property
+    def settled(self) -> bool:
+        """Whether a model that is learned already says of what kind columns are; later rows of a fit have a coding."""
+        return self.schema is not None and self.coding is None
+
 
 @dataclass
 class UnknownLevels:

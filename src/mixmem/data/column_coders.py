@@ -47,6 +47,8 @@ def are_whole(matrix: np.ndarray) -> np.ndarray:
 
 
 NO_NUMBER = "declare the column categorical, or the text missing"
+NOT_AS_FITTED = "recode the cells as in the table of the fit, or declare the value missing"
+"""What to do about cells that a model's column does not take: its kind is settled."""
 NO_WEIGHT = "name a column of numbers as the one of weights"
 
 
@@ -157,7 +159,8 @@ class NumberColumn:
             row = int(np.argmax(~good))
             raise InputError(
                 f"column {name!r}, {row_words(table, row)} holds {self.numbers[row]:g}, but the column is a "
-                f"{self.kind}; expected {KINDS[self.kind].words}: declare it continuous, or the value missing"
+                f"{self.kind}; expected {KINDS[self.kind].words}: "
+                + (NOT_AS_FITTED if self.asked.settled else "declare it continuous, or the value missing")
             )
 
     def _genotype(self, name: str, present: np.ndarray, table: Table, schema: Schema | None) -> Variable:

@@ -253,8 +253,9 @@ def _unclear_told(names: Sequence[str]) -> str:
 
 def infinite_cell(name: str, value: Any, row: int, table: Table) -> InputError:
     """Return what is said of a number that is not finite."""
+    as_read = "" if "inf" in str(value).lower() else " (inf)"  # a number too large to be held, such as 1e999
     return InputError(
-        f"column {name!r}, {row_words(table, row)} holds {value} (inf); expected numbers that are finite: drop the "
+        f"column {name!r}, {row_words(table, row)} holds {value}{as_read}; expected numbers that are finite: drop the "
         "row, or declare the value missing"
     )
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from mixmem.data.asked import Asked
 from mixmem.data.column_coders import (
+    NO_NUMBER,
+    NOT_AS_FITTED,
     GenotypeColumns,
     NumberColumn,
     ValueColumn,
@@ -112,7 +114,8 @@ def _of_values(position: int, column: Coded, table: Table, asked: Asked) -> Colu
     if kind is not None and KINDS[kind].cells == "levels":
         return texts
     known = "" if asked.schema is None else asked.schema.variables[position].written
-    numbers, form = numbers_and_form(column, position, table, known)
+    remedy = NOT_AS_FITTED if asked.settled else NO_NUMBER
+    numbers, form = numbers_and_form(column, position, table, known, remedy)
     whole = bool(are_whole(numbers[:, None])[0])
     if kind is None:
         kind = _kind_of(numbers, np.nanmin(numbers), np.nanmax(numbers), whole)

@@ -49,8 +49,24 @@ class Corpus:
         stay = keep[old.indices]
         ends = np.concatenate([[0], np.cumsum(stay)])
         place = (np.cumsum(keep) - 1).astype(np.int32)
-        new = Documents(ends[old.indptr], place[old.indices[stay]], old.counts[stay], int(keep.sum()))
+        new = replace(
+            old, indptr=ends[old.indptr], indices=place[old.indices[stay]], counts=old.counts[stay],
+            n_words=int(keep.sum()),
+        )  # fmt: skip
         return replace(self, documents=new, words=[word for word, kept in zip(self.words, keep, strict=True) if kept])
+
+    def without_empty(self) -> Corpus:
+        """Return the corpus without documents that hold no word; the others keep their names, or their numbers."""
+        kept = np.flatnonzero(self.documents.lengths > 0.0)
+        if len(kept) == self.documents.n_documents:
+            return self
+        return replace(
+            self,
+            documents=self.documents.take(kept),
+            ids=[str(d + 1) if self.ids is None else self.ids[d] for d in kept.tolist()],
+            columns={name: values[kept] for name, values in self.columns.items()},
+            texts=None if self.texts is None else [self.texts[d] for d in kept.tolist()],
+        )
 
 
 def limited(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from scipy import sparse
 
 from mixmem.data.corpus import Corpus, from_columns
 from mixmem.data.dialect import dialect_of
+from mixmem.data.documents import Documents
 from mixmem.data.polars_panics import panics_as_errors
 from mixmem.data.text_encodings import as_utf8, opened, read_bytes
 from mixmem.errors import InputError
@@ -56,7 +58,8 @@ def texts_corpus(texts: list[Any], where: str, **more: Any) -> Corpus:
             raise
         raise InputError(f"{where} holds no words; expected texts with words of two letters or more") from None
     shown = [_shown(text) for text in texts]
-    return from_columns(vectorizer.get_feature_names_out().tolist(), counts, texts=shown, **more)
+    documents = replace(Documents.of(counts), of_texts=True)
+    return Corpus(documents, vectorizer.get_feature_names_out().tolist(), texts=shown, **more)
 
 
 def _tokens(text: Iterable[Any] | None) -> list[str]:

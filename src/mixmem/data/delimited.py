@@ -25,8 +25,8 @@ from mixmem.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-MISSING_TEXTS = ["", "NA", "N/A", "NaN", "nan", "NULL", "null"]
-"""Texts of a delimited file that mean a missing cell."""
+MISSING_TEXTS = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", r"\N"]
+"""Texts of a delimited file that mean a missing cell; the last is what MySQL and Postgres write for one."""
 
 INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 """An integer that loses nothing when it is read as one: no leading zeros, and it fits 64 bits."""

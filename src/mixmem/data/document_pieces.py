@@ -57,7 +57,7 @@ class DocumentPieces:
             raise InputError("got no files; expected names of files of counts, a folder of them or a pattern")
         self.files: list[Path] = [file for name in given for file in _files(Path(name))]
         self.words: list[str] = []
-        self.n_documents, self.n_nonzeros, self.whole = 0, 0, True
+        self.n_documents, self.n_nonzeros, self.whole, self.of_texts = 0, 0, True, True
         lengths, self.word_counts = [], np.empty(0)
         for piece in self:
             self.word_counts = piece.word_counts + (self.word_counts if len(self.word_counts) else 0.0)
@@ -65,6 +65,7 @@ class DocumentPieces:
             self.n_documents += piece.n_documents
             self.n_nonzeros += piece.n_nonzeros
             self.whole &= piece.whole
+            self.of_texts &= piece.of_texts
         self.n_words = len(self.word_counts)
         self.lengths: Array = np.concatenate(lengths)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,12 +29,15 @@ class Documents:
         Word of every nonzero.
     counts : (nonzeros,) array of float32
     n_words : int
+    of_texts : bool
+        Whether words were counted in texts, so that rows are documents for sure.
     """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     counts: NDArray[np.float32]
     n_words: int
+    of_texts: bool = False
 
     @classmethod
     def of(cls, matrix: Any) -> Documents:
@@ -63,13 +66,14 @@ class Documents:
             np.concatenate([part.indices for part in parts]),
             np.concatenate([part.counts for part in parts]),
             parts[0].n_words,
+            all(part.of_texts for part in parts),
         )
 
     def part(self, first: int, last: int) -> Documents:
         """Return documents first to last, without a copy of their counts."""
         begin, end = int(self.indptr[first]), int(self.indptr[last])
         own = self.indptr[first : last + 1] - begin
-        return Documents(own, self.indices[begin:end], self.counts[begin:end], self.n_words)
+        return replace(self, indptr=own, indices=self.indices[begin:end], counts=self.counts[begin:end])
 
     @property
     def n_blocks(self) -> int:
@@ -112,7 +116,7 @@ class Documents:
         sizes = np.diff(self.indptr)[rows]
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         places = np.repeat(self.indptr[rows] - indptr[:-1], sizes) + np.arange(indptr[-1])
-        return Documents(indptr, self.indices[places], self.counts[places], self.n_words)
+        return replace(self, indptr=indptr, indices=self.indices[places], counts=self.counts[places])
 
     @cached_property
     def batches(self) -> NDArray[np.int64]:

@@ -127,7 +127,7 @@ def _equal_or_empty(topics: Array, weights: Array) -> Iterator[Notice]:
 def looks_transposed(corpus: AnyDocuments) -> bool:
     """Return whether rows share the tokens as words do, most of them held by few, and columns as documents do."""
     words = corpus.word_counts[corpus.word_counts > 0.0]
-    if min(corpus.n_documents, len(words)) < ENOUGH:
+    if corpus.of_texts or min(corpus.n_documents, len(words)) < ENOUGH:
         return False
     return _unevenness(corpus.lengths) - _unevenness(words) > UNEVEN
 

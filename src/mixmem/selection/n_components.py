@@ -437,7 +437,8 @@ def _reasons(table: pd.DataFrame, spectrum: Spectrum, n_rows: int, structure: St
             f"not fitted are more likely than under smaller numbers{_behind(rows, chosen)}."
         ]
         if row["worst_split"] < HOLDS:
-            fewer = max(each["k"] for each in rows[:chosen] if each["k"] == 1 or each["worst_split"] >= HOLDS)
+            # as k itself was judged: by the splits in the middle, not by the worst of them
+            fewer = max(each["k"] for each in rows[:chosen] if each["k"] == 1 or each["stability_worst"] >= HOLDS)
             said.append(f"But not in every split of the rows: they do not settle whether it is {k} or {fewer}.")
     if gained > error:
         said.append(
@@ -453,11 +454,15 @@ def _agreement(row: Mapping[Any, Any]) -> str:
 
     >>> _agreement({"stability_worst": 0.87, "splits": 5, "worst_split": -0.1, "best_split": 0.97})
     '0.87 in the middle one of 5 splits, from 0.00 to 0.97'
+    >>> _agreement({"stability_worst": 0.866, "splits": 3, "worst_split": 0.864, "best_split": 0.868})
+    '0.86 in each of 3 splits'
     """
     said = below(row["stability_worst"])
     if row["splits"] < 3:
         return said
     least, most = below(row["worst_split"]), below(row["best_split"])
+    if least == most:
+        return f"{said} in each of {row['splits']} splits"
     return f"{said} in the middle one of {row['splits']} splits, from {least} to {most}"
 
 

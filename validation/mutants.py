@@ -39,6 +39,7 @@ class Mutant:
 
 GIBBS = ("refinement/test_gibbs.py",)
 UNCERTAINTY = ("results/test_uncertainty.py",)
+COPIES = ("selection/test_copies.py",)
 MATCHING = ("moments/test_matching.py",)
 SOLVERS = ("moments/test_solvers.py",)
 FACTORS = ("moments/test_theta_from_factors.py",)
@@ -55,6 +56,14 @@ MUTANTS = [
     Mutant(
         "agreement is not asked for", "refinement/gibbs.py",
         "_noise_share(chains) <= ENOUGH and _agree(chains)", "_noise_share(chains) <= ENOUGH", GIBBS,
+    ),
+    Mutant(
+        "chains on their way are still", "refinement/gibbs.py",
+        "return not (one_way & (np.abs(moves).mean(axis=(0, 1)) > STILL)).any()", "return True", GIBBS,
+    ),
+    Mutant(
+        "noise is not pushed on", "refinement/gibbs.py",
+        "if before * now > 0.0 and", "if before * now > 9.0 and", GIBBS,
     ),
     Mutant(
         "eta without its prior", "refinement/gibbs.py",
@@ -143,6 +152,14 @@ MUTANTS = [
         "third correction swapped", "moments/dirichlet.py",
         "raw - once * crossed + twice * u * v * w", "raw - twice * crossed + once * u * v * w",
         ("moments/test_sums.py",),
+    ),
+    Mutant(
+        "columns follow whatever differs", "selection/copies.py",
+        "missed <= min(MISSED * n, MISSED_RARE * rare)", "missed <= MISSED * n", COPIES,
+    ),
+    Mutant(
+        "related numbers are copies", "selection/copies.py",
+        "if abs(ranked) >= RANKED:", "if abs(ranked) >= 0.9:", COPIES,
     ),
 ]  # fmt: skip
 

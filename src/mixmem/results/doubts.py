@@ -42,7 +42,7 @@ patterns, and the mean from which on checks that take them for rows are worth no
 MUCH_NOISE = 0.15
 """Share of cells taken for noise from which on theta is told to be more extreme than answers are."""
 FEWER_PARTITIONS = "fewer-partitions"
-HOW_MANY = "look with `mixmem choose-k` how many components the rows show"
+HOW_MANY = "look with `mixmem choose-k` how many components the rows show, and fit one fewer if it names this number"
 FEWER = "use more variables, or fewer components"
 """What helps where a choice of k may have recommended so many components: halves of the rows show them all."""
 

@@ -62,10 +62,6 @@ MUTANTS = [
         "return not (one_way & (np.abs(moves).mean(axis=(0, 1)) > STILL)).any()", "return True", GIBBS,
     ),
     Mutant(
-        "noise is not pushed on", "refinement/gibbs.py",
-        "if before * now > 0.0 and", "if before * now > 9.0 and", GIBBS,
-    ),
-    Mutant(
         "eta without its prior", "refinement/gibbs.py",
         "prior = -0.5 * (at - np.log(0.5)) ** 2", "prior = 0.0", GIBBS,
     ),

@@ -213,26 +213,6 @@ def test_chains_on_their_way_are_not_still(paths, still):
         assert gibbs._still([SimpleNamespace(path=[tuple(at) for at in chain]) for chain in path]) is still
 
 
-def test_noise_on_its_way_is_pushed_on_before_sweeps_are_kept(monkeypatch):
-    """It ends nearer to where it goes, and theta is drawn for it; noise that only varies is left where it was drawn."""
-    monkeypatch.setattr(gibbs, "PLACING", (-1, 0))
-    for before, pushed in (((0.3, 0.2), True), ((0.05, 0.2), False)):
-        chain = Chain(
-            LikelihoodTable(TABLE.encoded), TABLE.theta, TABLE.alpha, Unknowns(False, True), np.random.SeedSequence(1)
-        )  # fmt: skip
-
-        def run(n_sweeps, *, keep, chain=chain):
-            chain.sweep()
-            chain.delta = 0.1
-            chain.path.append((0.1, 0.0))
-
-        chain.path = [(delta, 0.0) for delta in before]
-        monkeypatch.setattr(chain, "run", run)
-        chain.warm_up(1)
-        assert chain.delta == pytest.approx(0.05 if pushed else 0.1)
-        assert np.allclose(chain.theta.reshape(12, 4, 3).sum(axis=1), 1.0)
-
-
 def test_noise_of_the_mean_counts_how_chains_differ():
     """Guards the part between chains: 1 for chains at 1 and -1, where the sixteen batches alone say 1 / 15."""
     assert gibbs._noise(apart(1)) == pytest.approx((1 + 1 / 15) / 2)

@@ -14,8 +14,8 @@ levels. A sweep draws every z_ij given the others, then, from the counts of cell
 
 Theta's posterior mean and variance are averages over sweeps of the conditional ones given the cells' components, which
 have less noise than averages of draws. Chains differ by their seed and by the noise they start with, and run side by
-side. Noise settles slowly, since cells are placed by what was taken for noise before; so, until sweeps are kept, each
-batch that moves it as the one before did is followed by a push further that way.
+side. Noise settles slowly, since cells are placed by what was taken for noise before. To push it on the way it goes is no
+way out: where components are many it ends at none, or at three times too much.
 """
 
 from __future__ import annotations
@@ -56,9 +56,6 @@ LARGEST_RHAT = 1.3
 FIRST_DELTA = (0.04, 0.1)
 """Where the chains' contamination starts, if it is drawn: from above, since cells that were placed without noise hide
 it."""
-PUSH = 2.0
-"""How many times as far again the contamination is put as a batch has moved it, before sweeps are kept; at most to half
-or twice of where it is."""
 STILL = (0.0005, 0.01)
 """Moves of the contamination and of log alpha0 from batch to batch that are none."""
 UNMIXED = 0.1
@@ -154,7 +151,7 @@ def sample_posterior(
     with progress.stage("gibbs", (MOST_WARM + most_batches) * BATCH) as step:
         warm = 0
         while warm < WARM_BATCHES or (warm < MOST_WARM and not (_met(chains) and _still(chains))):
-            in_threads(lambda c: chains[c].warm_up(BATCH), CHAINS)
+            in_threads(lambda c: chains[c].run(BATCH, keep=False), CHAINS)
             step(BATCH)
             warm += 1
         enough = False
@@ -279,16 +276,6 @@ class Chain:
         self._draw_cells()
         self.row_counts -= expected
 
-    def warm_up(self, n_sweeps: int) -> None:
-        """Make sweeps that are not kept, and push the contamination on where it is on its way."""
-        self.run(n_sweeps, keep=False)
-        if self.unknowns.contamination and self.delta > 0.0 and self._placed and len(self.path) > 2:
-            before, now = np.diff([delta for delta, _ in self.path[-3:]])
-            if before * now > 0.0 and abs(now) > max(2.0 * STILL[0], 0.1 * self.delta):
-                counts = self._noise_counts()
-                self.delta = float(np.clip(self.delta + PUSH * now, 0.5 * self.delta, min(2.0 * self.delta, 0.9)))
-                self._draw_theta_of(counts)
-
     def run(self, n_sweeps: int, *, keep: bool) -> None:
         """Make sweeps, and remember their batch."""
         total, squares, inner = (np.zeros_like(self.theta) for _ in range(3))
@@ -312,7 +299,8 @@ class Chain:
         self._draw_cells()
         mean, variance = np.empty_like(self.theta), np.empty_like(self.theta)
         if len(cells.level_theta):
-            if self.unknowns.contamination and self._placed and self.n_done % NOISE_EVERY == 0:
+            placed = self.n_done > PLACING[0] + PLACING[1] * len(self.alpha)
+            if self.unknowns.contamination and placed and self.n_done % NOISE_EVERY == 0:
                 self._draw_noise(far=self.n_done % FAR_EVERY == 0)
             shapes = self._draw_levels()
             if len(self.free_rows):
@@ -324,11 +312,6 @@ class Chain:
             self.theta[rows], mean[rows], variance[rows] = drawn.theta, drawn.mean, drawn.variance
         self._draw_alpha()
         return mean, variance
-
-    @property
-    def _placed(self) -> bool:
-        """Whether enough sweeps were made for noise to be told from errors of theta."""
-        return self.n_done > PLACING[0] + PLACING[1] * len(self.alpha)
 
     def _draw_cells(self) -> None:
         """Draw the component of every cell given the others."""
@@ -375,22 +358,14 @@ class Chain:
 
     def _draw_noise(self, *, far: bool) -> None:
         """Draw delta given the counts, and with it theta's levels; ``far`` tries to come to none at all, or from it."""
-        counts = self._noise_counts()
-        self.delta = draw_noise(counts, self.delta, NO_NOISE, self.rng, far=far)
-        if self.delta > 0.0:
-            self._draw_theta_of(counts)
-
-    def _noise_counts(self) -> NoiseCounts:
-        """Return the cells of the variables that noise takes part in."""
-        taking = self.noise.takes_part[self.cells.level_theta]
+        rows = self.cells.level_theta
+        taking = self.noise.takes_part[rows]
         sizes = self.cells.level_sizes[taking[starts_of(self.cells.level_sizes)]]
         counts, prior = self.cells.level_counts(self.counts)[taking].astype(np.float64), self.prior
-        return NoiseCounts(counts, sizes, prior if isinstance(prior, float) else prior[taking])
-
-    def _draw_theta_of(self, counts: NoiseCounts) -> None:
-        """Draw theta's levels of the variables that noise takes part in, given their counts and delta > 0."""
-        rows = self.cells.level_theta
-        self.theta[rows[self.noise.takes_part[rows]]] = counts.theta(self.delta, self.rng)
+        held = NoiseCounts(counts, sizes, prior if isinstance(prior, float) else prior[taking])
+        self.delta = draw_noise(held, self.delta, NO_NOISE, self.rng, far=far)
+        if self.delta > 0.0:
+            self.theta[rows[taking]] = held.theta(self.delta, self.rng)
 
     def _draw_alpha(self) -> None:
         k, q = self.above.shape

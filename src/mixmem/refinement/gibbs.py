@@ -14,8 +14,8 @@ levels. A sweep draws every z_ij given the others, then, from the counts of cell
 
 Theta's posterior mean and variance are averages over sweeps of the conditional ones given the cells' components, which
 have less noise than averages of draws. Chains differ by their seed and by the noise they start with, and run side by
-side. Noise settles slowly, since cells are placed by what was taken for noise before. To push it on the way it goes is no
-way out: where components are many it ends at none, or at three times too much.
+side. Noise settles slowly, since cells are placed by what was taken for noise before. To push it on the way it goes is
+no way out: where components are many it ends at none, or at three times too much.
 """
 
 from __future__ import annotations

@@ -121,6 +121,7 @@ def sampled(table, k, **options):
     return found_again(table, first_moments(table), k, 1.0, memory_limit=None, sampled=True, **options)
 
 
+@pytest.mark.slow  # chains are long enough to agree only where kernels are compiled
 def test_halves_of_small_tables_are_sampled_and_end_where_chains_may_start():
     drawn = simulate_gdlm(300, 15, 2, alpha=0.2, random_state=1)
     found = sampled(drawn.encoded, 2)

@@ -162,7 +162,8 @@ def _followers(table: Encoded, members: list[int]) -> list[tuple[list[int], str]
             if equal <= MISSED * len(pair.one):
                 found.append(([i, j], f"say the same in {pair.where(equal)}"))
             else:
-                found.append(([i, j], f"{'rise together' if ranked > 0.0 else 'go opposite ways'} in {pair.where(0)}"))
+                where = pair.where(0) if abs(ranked) > 1.0 - 1e-9 else "nearly every row that holds both"
+                found.append(([i, j], f"{'rise together' if ranked > 0.0 else 'go opposite ways'} in {where}"))
             gone.add(j)
         elif forth is not None and back is not None:
             found.append(([i, j], f"say the same in {pair.where(max(forth, back))}"))
